@@ -1,0 +1,285 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Betweenness centrality by Brandes' two sweeps, for several sources at once.
+
+Forward: breadth-first, counting shortest paths.  Backward: level by level from the deepest, each vertex collects the
+dependencies of its successors.  Column k of every array, and bit k of every mask, belongs to source k of the batch.
+Masks say which sources an edge concerns, so that the wide arrays are touched only along shortest-path edges: ``visit``
+(sources whose frontier a vertex is in), ``seen`` and ``found`` forward; backward ``level_mask`` of the level at hand
+and ``deeper_mask`` of the one below it, each tagged with its level so that none needs clearing.
+Paper: Brandes 2001; Gunrock multi-GPU, section IV (two phases, forward and backward).
+"""
+
+from __future__ import annotations
+
+import functools
+from typing import Any
+
+import numpy as np
+
+from shoal.algorithms.arguments import as_list, check_vertices, graph_of, make_config
+from shoal.algorithms.verify_centrality import verify_betweenness
+from shoal.config import RunConfig
+from shoal.errors import ArgumentError, ConvergenceError, check_integer
+from shoal.graph import Graph
+from shoal.operators import advance, compute, reduce, swap, update
+from shoal.placement import Placed
+from shoal.program import Phase, Program, Scalar, Vertex, add, maximum
+from shoal.results import CentralityResult
+from shoal.rules import Rule, atomic, rule
+from shoal.run import run_configured
+
+WIDTHS = (1, 4, 8)  # sources per batch; a mask is one byte
+TAG = 8  # bits of a tagged mask that hold the mask
+
+
+class Betweenness(Program):
+    """Dependencies of one batch of sources, added up per vertex."""
+
+    visit = Vertex("uint8")
+    seen = Vertex("uint8")
+    found = Vertex("uint8")
+    level_mask = Vertex("int64", fill=-1)
+    deeper_mask = Vertex("int64", fill=-1)
+    centrality = Vertex("float64", combine=add)
+    level = Scalar("int64", combine=maximum)
+    most_paths = Scalar("float64", combine=maximum)
+
+    def __init__(self, width: int) -> None:
+        self.width = width
+        self.depth = Vertex("int32", fill=-1, width=width)
+        self.paths = Vertex("float64", combine=add, width=width)
+        self.dependency = Vertex("float64", combine=add, width=width)
+        self.share = Vertex("float64", width=width)
+        for name, made in _rules(width).items():
+            setattr(self, name, made)
+
+    def start(self, sources: np.ndarray) -> np.ndarray:
+        for k, source in enumerate(sources):
+            self.found[source] |= np.uint8(1 << k)
+            self.paths[source, k] = 1.0
+        return sources
+
+    def forward(self, frontier):
+        compute(frontier, self.settle)
+        reduce(frontier, self.largest_count, into=self.most_paths)
+        update(self.level, self.this_superstep)
+        return advance(frontier, self.count_paths, where=self.is_incomplete, direction="auto", early_exit=False)
+
+    def backward(self, frontier):
+        compute(frontier, self.mark_level)
+        advance(frontier, self.collect)
+        compute(frontier, self.close)
+        update(self.level, self.level_above)
+        swap(self.level_mask, self.deeper_mask)
+
+    def phases(self) -> list[Phase]:
+        return [
+            Phase(self.forward, until=self.has_overflown, keep=True, joins=self.width),
+            Phase(self.backward, begin="replay"),
+        ]
+
+
+@functools.cache
+def _rules(width: int) -> dict[str, Rule]:
+    """Return the rules for batches of ``width`` sources."""
+    everyone = 2**width - 1
+
+    @rule
+    def settle(vertex, superstep, visit, seen, found, depth):
+        fresh = found[vertex] & ~seen[vertex]
+        visit[vertex] = fresh
+        seen[vertex] |= fresh
+        found[vertex] = 0
+        for k in range(width):
+            if (fresh >> k) & 1 != 0:
+                depth[vertex, k] = superstep
+
+    @rule
+    def largest_count(vertex, paths):
+        largest = 0.0
+        for k in range(width):
+            largest = max(largest, paths[vertex, k])
+        return largest
+
+    @rule
+    def this_superstep(superstep):
+        return superstep
+
+    @rule
+    def has_overflown(most_paths):
+        return most_paths == np.inf
+
+    @rule
+    def is_incomplete(vertex, seen):
+        return seen[vertex] != everyone
+
+    @rule
+    def count_paths(src, dst, visit, seen, found, paths):
+        fresh = visit[src] & ~seen[dst]
+        if fresh == 0:
+            return False
+        for k in range(width):
+            if (fresh >> k) & 1 != 0:
+                atomic.add(paths, (dst, k), paths[src, k])
+        if found[dst] & fresh != fresh:
+            atomic.bit_or(found, dst, fresh)
+        return True
+
+    @rule
+    def mark_level(vertex, level, depth, level_mask):
+        mask = 0
+        for k in range(width):
+            if depth[vertex, k] == level:
+                mask |= 1 << k
+        level_mask[vertex] = (level << TAG) | mask
+
+    @rule
+    def collect(src, dst, level, level_mask, deeper_mask, dependency, share):
+        deeper = deeper_mask[dst]
+        if deeper >> TAG != level + 1:
+            return False
+        both = level_mask[src] & deeper & everyone
+        if both != 0:
+            for k in range(width):
+                if (both >> k) & 1 != 0:
+                    atomic.add(dependency, (src, k), share[dst, k])
+        return False
+
+    @rule
+    def close(vertex, level, depth, paths, dependency, share, centrality):
+        total = 0.0
+        for k in range(width):
+            if depth[vertex, k] == level:
+                collected = dependency[vertex, k] * paths[vertex, k]
+                share[vertex, k] = (1.0 + collected) / paths[vertex, k]
+                if level > 0:
+                    total += collected
+        centrality[vertex] += total
+
+    @rule
+    def level_above(level):
+        return level - 1
+
+    forward = (settle, largest_count, this_superstep, has_overflown, is_incomplete, count_paths)
+    made = (*forward, mark_level, collect, close, level_above)
+    return {item.name: item for item in made}
+
+
+def betweenness_centrality(
+    graph: Graph | Placed,
+    sources: Any = None,
+    *,
+    samples: int | None = None,
+    seed: int | None = None,
+    normalized: bool = True,
+    endpoints: bool = False,
+    validate: bool = False,
+    **strategies: Any,
+) -> CentralityResult:
+    """Find the share of shortest paths (in hops) that lead through each vertex.
+
+    Parameters
+    ----------
+    sources : vertices whose paths count; by default all, which is exact
+    samples : take so many sources at random instead, from ``seed``
+    normalized : divide by the number of pairs, as NetworkX does
+    endpoints : count a path's ends too
+    validate : check the result's properties (`ValidationError` if one does not hold)
+    **strategies : fields of `shoal.RunConfig`
+
+    Examples
+    --------
+    >>> import shoal
+    >>> shoal.betweenness_centrality(shoal.Graph.from_edges([0, 1], [1, 2])).centrality.tolist()
+    [0.0, 1.0, 0.0]
+    """
+    plain = graph_of(graph)
+    config = make_config(strategies)
+    chosen = _choose_sources(plain, sources, samples, seed)
+    total = np.zeros(plain.num_vertices)
+    stats = None
+    everyone = np.arange(plain.num_vertices) if chosen is None else chosen
+    for batch in _batches(everyone):
+        outcome = _run_batch(graph, batch, config)
+        total += outcome.state["centrality"]
+        if endpoints:
+            _add_endpoints(total, batch, outcome.state["depth"])
+        if stats is None:
+            stats = outcome.stats
+        else:
+            stats.include(outcome.stats)
+    total *= _scale(plain, chosen, normalized, endpoints)
+    if stats is None:
+        stats = _run_batch(graph, everyone[:0], config).stats
+    if validate:
+        verify_betweenness(plain, total, sources=chosen, normalized=normalized, endpoints=endpoints)
+    return CentralityResult(plain, stats, total, len(everyone))
+
+
+def _choose_sources(graph: Graph, sources: Any, samples: int | None, seed: int | None) -> np.ndarray | None:
+    """Return the sources listed or sampled, None for all."""
+    if samples is None:
+        if sources is None:
+            return None
+        return _check_sources(check_vertices("sources", as_list(sources), graph.num_vertices))
+    if sources is not None:
+        raise ArgumentError(f"samples={samples} and sources= exclude each other; give one of them")
+    samples = check_integer("samples", samples, 1, graph.num_vertices)
+    seed = None if seed is None else check_integer("seed", seed, 0)
+    return np.random.default_rng(seed).choice(graph.num_vertices, samples, replace=False)
+
+
+def _check_sources(sources: np.ndarray) -> np.ndarray:
+    """Refuse an empty list, whose centrality has no scale, and a vertex listed twice."""
+    if len(sources) == 0:
+        raise ArgumentError("sources=[] is not allowed; it must name at least 1 vertex")
+    values, counts = np.unique(sources, return_counts=True)
+    if counts.max() > 1:
+        raise ArgumentError(f"sources names vertex {values[counts.argmax()]} {counts.max()} times; once is allowed")
+    return sources
+
+
+def _batches(sources: np.ndarray) -> list[np.ndarray]:
+    """Cut the sources into batches of the widest kind, the rest into narrower ones."""
+    batches = []
+    position = 0
+    while position < len(sources):
+        width = next((w for w in reversed(WIDTHS) if w <= len(sources) - position), 1)
+        batches.append(sources[position : position + width])
+        position += width
+    return batches
+
+
+def _run_batch(graph: Graph | Placed, batch: np.ndarray, config: RunConfig) -> Any:
+    width = next(w for w in WIDTHS if w >= max(len(batch), 1))
+    outcome = run_configured(Betweenness(width), graph, config, {"sources": batch})
+    if np.isinf(outcome.state["most_paths"][0]):
+        raise ConvergenceError(
+            f"betweenness_centrality: from some of the sources {batch.tolist()} there are more than 1.8e308 shortest "
+            "paths to a vertex, too many for double precision; centrality means little on such a graph"
+        )
+    return outcome
+
+
+def _add_endpoints(total: np.ndarray, batch: np.ndarray, depth: np.ndarray) -> None:
+    """Count every path at its two ends: each vertex reached from a source, and the source as often."""
+    for k, source in enumerate(batch):
+        reached = depth[:, k] >= 0
+        reached[source] = False
+        total[reached] += 1.0
+        total[source] += np.count_nonzero(reached)
+
+
+def _scale(graph: Graph, sources: np.ndarray | None, normalized: bool, endpoints: bool) -> np.ndarray | float:
+    """Return NetworkX's factor for a sum of dependencies: over pairs, and from the sources taken to all vertices."""
+    others = graph.num_vertices - (0 if endpoints else 1)
+    if others < 2 or (sources is not None and len(sources) == 0):
+        return 1.0
+    per_source = 1 / (others - 1) if normalized else others / (1 if graph.is_directed else 2)
+    if sources is None:
+        return per_source / others
+    scale = np.full(graph.num_vertices, per_source / len(sources))
+    if not endpoints:
+        # A source is never inside the paths that start at it: it has one sample fewer, and alone none (not a number).
+        scale[sources] = per_source / (len(sources) - 1) if len(sources) > 1 else np.nan
+    return scale

@@ -1,0 +1,122 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Connected components by sampling first (Afforest: Sutton, Ben-Nun, Barak, IPDPS 2018).
+
+Labels are pointers into trees whose root is the smallest id of the tree; `hook` joins two trees, `compress` makes every
+vertex point to its root.  Joining along each vertex's first two edges finds most of the largest component; it is
+guessed from a sample, and then only the vertices outside it look at the rest of their edges: an edge between the two
+has an end outside.  In a directed graph that end may not own the edge, so there nobody is left out.  Any label may be
+guessed: a bad guess costs time, never correctness.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from shoal.algorithms.arguments import graph_of, make_config
+from shoal.algorithms.verify_components import verify_components
+from shoal.graph import Graph
+from shoal.operators import advance, compute, everything, filter, update
+from shoal.placement import Placed
+from shoal.program import Phase, Program, Scalar, Vertex, maximum, minimum
+from shoal.results import ComponentsResult
+from shoal.rules import atomic, rule
+from shoal.run import run_configured
+
+SAMPLED_EDGES = 2  # the paper's choice: a third round costs more than it saves
+NUM_SAMPLES = 1024
+
+
+class Components(Program):
+    """Label of the component of every vertex: its smallest id."""
+
+    label = Vertex("vertex", combine=minimum)
+    largest = Scalar("int64", combine=maximum)
+
+    def __init__(self, can_skip: bool) -> None:
+        self.can_skip = can_skip
+
+    @rule
+    def own_id(vertex, label):
+        label[vertex] = vertex
+
+    @rule
+    def hook(src, dst, label):
+        left = label[src]
+        right = label[dst]
+        while left != right:
+            high = max(left, right)
+            low = min(left, right)
+            above = label[high]
+            if above == low:
+                break
+            if above == high and atomic.compare_exchange(label, high, high, low):
+                break
+            left = label[label[high]]
+            right = label[low]
+
+    @rule
+    def compress(vertex, label):
+        root = label[vertex]
+        while label[root] != root:
+            root = label[root]
+        label[vertex] = root
+
+    @rule
+    def vote(label, num_vertices):
+        # Majority vote (Boyer and Moore) over evenly spread vertices.
+        winner = label[0]
+        lead = 0
+        for vertex in range(0, num_vertices, max(num_vertices // NUM_SAMPLES, 1)):
+            if label[vertex] == winner:
+                lead += 1
+            elif lead == 0:
+                winner = label[vertex]
+                lead = 1
+            else:
+                lead -= 1
+        return winner
+
+    @rule
+    def is_outside(vertex, label, largest):
+        return label[vertex] != largest
+
+    def sample(self, frontier):
+        compute(everything, self.own_id)
+        for edge in range(SAMPLED_EDGES):
+            advance(everything, self.hook, first_edges=1, skip_edges=edge)
+            compute(everything, self.compress)
+        update(self.largest, self.vote)
+
+    def complete(self, frontier):
+        rest = filter(everything, self.is_outside) if self.can_skip else everything
+        advance(rest, self.hook, skip_edges=SAMPLED_EDGES)
+        compute(everything, self.compress)
+
+    def phases(self) -> list[Phase]:
+        return [Phase(self.sample, max_supersteps=1), Phase(self.complete, max_supersteps=1)]
+
+
+def connected_components(graph: Graph | Placed, *, validate: bool = False, **strategies: Any) -> ComponentsResult:
+    """Find the connected components; of a directed graph the weakly connected ones.
+
+    Parameters
+    ----------
+    validate : check the result's properties (`ValidationError` if one does not hold)
+    **strategies : fields of `shoal.RunConfig`
+
+    Examples
+    --------
+    >>> import shoal
+    >>> r = shoal.connected_components(shoal.Graph.from_edges([0, 3], [1, 4]))
+    >>> r.label.tolist(), r.count
+    ([0, 0, 2, 3, 3], 3)
+    """
+    plain = graph_of(graph)
+    outcome = run_configured(Components(can_skip=not plain.is_directed), graph, make_config(strategies), {})
+    label = outcome.state["label"]
+    count = int(np.count_nonzero(label == np.arange(len(label), dtype=label.dtype)))
+    if validate:
+        verify_components(plain, label, count)
+    return ComponentsResult(plain, outcome.stats, label, count)

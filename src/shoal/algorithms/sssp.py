@@ -1,0 +1,294 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Single-source shortest paths by delta-stepping, with parents from a pass over tight edges.
+
+Bucket i holds the vertices whose tentative distance lies in [i delta, (i + 1) delta); buckets are emptied in order
+(Meyer and Sanders, 2003).  An edge is tight when it explains its destination's distance: d(u) + w = d(v).  A parent is
+any u of a tight edge with d(u) < d(v).  Where edges add nothing (weight 0, or too small for the float) the remaining
+vertices are joined breadth-first over tight edges, so the parents have no cycle.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from shoal.algorithms.arguments import as_list, check_vertices, graph_of, is_batch, make_config
+from shoal.algorithms.verify_sssp import verify_sssp
+from shoal.config import RunConfig
+from shoal.errors import ArgumentError, check_number
+from shoal.graph import Graph
+from shoal.operators import advance, everything, filter, gather, update
+from shoal.placement import Placed
+from shoal.program import Constant, Phase, Program, Scalar, Vertex, maximum, minimum
+from shoal.results import TraversalResult
+from shoal.rules import atomic, rule
+from shoal.run import run_configured
+
+NO_PARENT = -1
+INT_INFINITY = 2**31 - 1
+LAST_BUCKET = 2.0**60  # whatever lies farther shares this bucket: numbers beyond it have no exact integer
+
+
+class SSSP(Program):
+    """Distances from one source."""
+
+    inverse_delta = Constant("float64")
+    cutoff = Constant("float64")
+    targets = Constant("vertex", is_array=True)
+    settled_below = Scalar("int64", combine=maximum)  # every vertex of a lower bucket has its final distance
+
+    def __init__(self, dtype: np.dtype, has_targets: bool = False) -> None:
+        infinity = np.inf if dtype.kind == "f" else INT_INFINITY
+        self.distance = Vertex(dtype.name, fill=infinity, combine=minimum)
+        self.has_targets = has_targets
+
+    def start(self, source: int, delta: float, cutoff: float, targets: Any) -> list[int]:
+        self.distance[source] = 0
+        self.inverse_delta = 1.0 / delta
+        self.cutoff = cutoff
+        self.targets = targets
+        return [source]
+
+    @rule
+    def bucket(vertex, distance, inverse_delta):
+        return np.int64(min(distance[vertex] * inverse_delta, LAST_BUCKET))
+
+    @rule
+    def relax(src, dst, weight, distance, cutoff):
+        proposal = distance[src] + weight
+        if proposal >= distance[dst] or proposal > cutoff:
+            return False
+        return atomic.min(distance, dst, proposal)
+
+    @rule
+    def current_bucket(current_priority):
+        return current_priority
+
+    @rule
+    def settled_targets(targets, distance, inverse_delta, settled_below):
+        for i in range(len(targets)):
+            if distance[targets[i]] * inverse_delta >= settled_below:
+                return False
+        return True
+
+    def step(self, frontier):
+        improved = advance(frontier, self.relax, priority=self.bucket)
+        if self.has_targets:
+            update(self.settled_below, self.current_bucket)
+        return improved
+
+    def phases(self) -> list[Phase]:
+        return [Phase(self.step, until=self.settled_targets if self.has_targets else None)]
+
+
+class TightParents(Program):
+    """A parent for every reached vertex whose distance some edge strictly explains; counts the others."""
+
+    parent = Vertex("vertex", fill=NO_PARENT)
+    infinity = Constant("float64")
+
+    def __init__(self, dtype: np.dtype, is_deterministic: bool) -> None:
+        self.distance = Constant(dtype.name, is_array=True)
+        self.is_deterministic = is_deterministic
+
+    def start(self, source: int, distance: np.ndarray, infinity: float) -> None:
+        self.distance, self.infinity = distance, infinity
+        self.parent[source] = source
+
+    @rule
+    def wants_parent(vertex, parent, distance, infinity):
+        return parent[vertex] == NO_PARENT and distance[vertex] < infinity
+
+    @rule
+    def adopt(src, dst, weight, distance, parent):
+        if distance[src] < distance[dst] and distance[src] + weight == distance[dst]:
+            parent[dst] = src
+        return False
+
+    @rule
+    def candidate(src, dst, weight, distance):
+        if distance[src] < distance[dst] and distance[src] + weight == distance[dst]:
+            return np.float64(src)
+        return np.inf
+
+    @rule
+    def keep_smallest(vertex, value, parent):
+        if parent[vertex] == NO_PARENT and value != np.inf:
+            parent[vertex] = np.int64(value)
+        return 0.0
+
+    def step(self, frontier):
+        if self.is_deterministic:
+            gather(everything, self.candidate, finish=self.keep_smallest, combine=minimum)
+        else:
+            advance(everything, self.adopt, where=self.wants_parent, direction="pull")
+
+    def phases(self) -> list[Phase]:
+        return [Phase(self.step, max_supersteps=1)]
+
+
+class FlatParents(Program):
+    """Parents for the vertices that only edges adding nothing explain: breadth-first, smallest id first."""
+
+    parent = Vertex("vertex", fill=NO_PARENT)
+    proposal = Vertex("vertex", fill=0, combine=minimum)
+
+    def __init__(self, dtype: np.dtype) -> None:
+        self.distance = Constant(dtype.name, is_array=True)
+
+    def start(self, distance: np.ndarray, parent: np.ndarray) -> np.ndarray:
+        self.distance = distance
+        self.parent[:] = parent
+        self.proposal[:] = self.num_vertices  # type: ignore[attr-defined]
+        return np.flatnonzero(parent != NO_PARENT)
+
+    @rule
+    def propose(src, dst, weight, distance, parent, proposal):
+        if parent[dst] == NO_PARENT and distance[src] == distance[dst] and distance[src] + weight == distance[dst]:
+            atomic.min(proposal, dst, src)
+            return True
+        return False
+
+    @rule
+    def accept(vertex, parent, proposal):
+        if parent[vertex] == NO_PARENT:
+            parent[vertex] = proposal[vertex]
+        return True
+
+    def step(self, frontier):
+        return filter(advance(frontier, self.propose), self.accept)
+
+
+def sssp(
+    graph: Graph | Placed,
+    source: Any,
+    *,
+    delta: float | None = None,
+    cutoff: float | None = None,
+    targets: Any = None,
+    parents: bool = True,
+    validate: bool = False,
+    **strategies: Any,
+) -> TraversalResult:
+    """Find the length of a shortest path from ``source`` to every vertex, and a tree of such paths.
+
+    Parameters
+    ----------
+    source : a vertex, or a list of them: then ``distance`` and ``parent`` have a row for each
+    delta : width of a bucket; by default chosen from the weights and the average degree
+    cutoff : do not go farther than this distance
+    targets : stop when these are settled; what was not settled until then counts as unreachable
+    parents : False leaves ``parent`` out, which saves a pass over the edges
+    validate : check the result's properties (`ValidationError` if one does not hold)
+    **strategies : fields of `shoal.RunConfig`
+
+    Examples
+    --------
+    >>> import shoal
+    >>> r = shoal.sssp(shoal.Graph.from_edges([0, 1, 0], [1, 2, 2], weights=[1, 2, 9]), source=0)
+    >>> r.distance.tolist(), r.parent.tolist()
+    ([0.0, 1.0, 3.0], [0, 0, 1])
+    """
+    plain = graph_of(graph)
+    config = make_config(strategies)
+    check_weights(plain)
+    delta = choose_delta(plain) if delta is None else check_number("delta", delta, 0, open_low=True)
+    cutoff = np.inf if cutoff is None else check_number("cutoff", cutoff, 0)
+    batch = is_batch(source)
+    sources = check_vertices("source", as_list(source), plain.num_vertices)
+    wanted = None if targets is None else check_vertices("targets", as_list(targets), plain.num_vertices)
+    runs = [_sssp_single(graph, plain, int(s), delta, cutoff, wanted, parents, config) for s in sources]
+    result = _stack(plain, sources, runs) if batch else runs[0]
+    if validate:
+        limit = None if cutoff == np.inf else cutoff
+        verify_sssp(plain, result.source, result.distance, result.parent, cutoff=limit, targets=targets)
+    return result
+
+
+def check_weights(graph: Graph) -> None:
+    """Refuse weights that shortest paths are not defined for here: negative ones."""
+    if graph.min_weight is not None and graph.min_weight < 0:
+        position = int(np.argmin(graph.weights))
+        raise ArgumentError(f"weights[{position}]={graph.min_weight} is negative; sssp needs weights of at least 0")
+
+
+def distance_dtype(graph: Graph) -> np.dtype:
+    """Return the type distances are computed in: int32 where no path can overflow it, else a float."""
+    if graph.weights is not None and graph.weights.dtype.kind == "f":
+        return graph.weights.dtype
+    largest = 1 if graph.max_weight is None else graph.max_weight
+    fits = (graph.num_vertices + 1) * int(largest) < INT_INFINITY
+    return np.dtype(np.int32 if fits else np.float64)
+
+
+def choose_delta(graph: Graph) -> float:
+    """Return a bucket width: the mean weight over the average degree, at least one step of integer weights.
+
+    A vertex then meets about one edge shorter than a bucket, so few vertices are relaxed twice.
+    """
+    if graph.num_edges == 0:
+        return 1.0
+    degree = graph.num_edges / graph.num_vertices
+    if graph.weights is None:
+        return 1.0
+    mean = float(graph.weights[:: max(graph.num_edges // 4096, 1)].mean(dtype=np.float64))
+    delta = DELTA_FACTOR * mean / degree
+    if graph.weights.dtype.kind == "i":
+        return max(delta, 1.0)
+    return delta if delta > 0 and np.isfinite(delta) else 1.0
+
+
+DELTA_FACTOR = 1.0
+
+
+def _sssp_single(
+    graph, plain: Graph, source: int, delta: float, cutoff: float, targets: Any, parents: bool, config: RunConfig
+) -> TraversalResult:
+    dtype = distance_dtype(plain)
+    program = SSSP(dtype, has_targets=targets is not None)
+    arguments = {"source": source, "delta": delta, "cutoff": cutoff, "targets": () if targets is None else targets}
+    outcome = run_configured(program, graph, config, arguments)
+    distance = outcome.state["distance"]
+    infinity = np.inf if dtype.kind == "f" else INT_INFINITY
+    if targets is not None:
+        distance[distance * (1.0 / delta) >= outcome.state["settled_below"][0]] = infinity
+    parent = _parents(graph, source, distance, infinity, config, outcome.stats) if parents else None
+    return TraversalResult(plain, outcome.stats, source, _as_float(distance), parent)
+
+
+def _as_float(distance: np.ndarray) -> np.ndarray:
+    """Return distances with inf for unreachable; integer ones as float64, which holds them exactly."""
+    if distance.dtype.kind == "f":
+        return distance
+    result = distance.astype(np.float64)
+    result[distance == INT_INFINITY] = np.inf
+    return result
+
+
+def _parents(graph, source: int, distance: np.ndarray, infinity: float, config: RunConfig, stats: Any) -> np.ndarray:
+    program = TightParents(distance.dtype, config.deterministic)
+    arguments = {"source": source, "distance": distance, "infinity": infinity}
+    outcome = run_configured(program, graph, config, arguments)
+    stats.include(outcome.stats)
+    parent = outcome.state["parent"]
+    weights = graph_of(graph).weights
+    may_be_flat = weights is not None and (weights.dtype.kind == "f" or graph_of(graph).min_weight == 0)
+    if may_be_flat and np.any((parent == NO_PARENT) & (distance < infinity)):
+        outcome = run_configured(FlatParents(distance.dtype), graph, config, {"distance": distance, "parent": parent})
+        stats.include(outcome.stats)
+        parent = outcome.state["parent"]
+    return parent
+
+
+def _stack(plain: Graph, sources: np.ndarray, runs: list[TraversalResult]) -> TraversalResult:
+    """Return the runs of a batch as one result with a row per source."""
+    if not runs:
+        raise ArgumentError("source has 0 vertices; a batch needs at least 1")
+    stats = runs[0].stats
+    for run in runs[1:]:
+        stats.include(run.stats)
+    parents = [run.parent for run in runs if run.parent is not None]
+    return TraversalResult(
+        plain, stats, sources, np.stack([run.distance for run in runs]), np.stack(parents) if parents else None
+    )

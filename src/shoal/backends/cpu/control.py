@@ -1,0 +1,80 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The control block: how the threads of one device agree on where a run stands.
+
+One int64 array per run.  Slots that several threads write at once (atomically) have a cache line each; the slots of the
+*serial* part are written by one thread only, between `arrive` and `release` of the barrier, and read by all after it.
+"""
+
+from __future__ import annotations
+
+from enum import IntEnum
+
+LINE = 8  # int64 per 64-byte cache line
+
+# Written atomically by any thread.
+ARRIVED = 0 * LINE
+GENERATION = 1 * LINE
+STOP = 2 * LINE  # set from Python: end the run at the next chance
+EDGES = 3 * LINE  # edges looked at in this superstep
+OUTPUT = 4 * LINE  # entries appended to the output queue, or bits set in the output bitmap
+SPILLED = 5 * LINE  # entries that found no room in the buckets and wait in the spill bitmap
+LOWEST = 6 * LINE  # lowest bucket that still has entries
+ENTERED = 7 * LINE  # entries published for the next superstep
+BLOCKS_USED = 8 * LINE  # blocks of the arena that have been handed out
+
+# Written by the last thread to arrive.
+_SERIAL = 9 * LINE
+REASON = _SERIAL + 0
+SUPERSTEP = _SERIAL + 1
+DIRECTION = _SERIAL + 2
+HISTORY = _SERIAL + 3  # frontiers kept so far
+BEGIN = _SERIAL + 4  # the frontier is queue[BEGIN:END]
+END = _SERIAL + 5
+SIZE = _SERIAL + 6
+OUT_BASE = _SERIAL + 7  # where the next frontier is written
+NUM_VISITED = _SERIAL + 8  # vertices that have been in a frontier
+HAS_PULLED = _SERIAL + 9  # the one switch from push to pull has been used
+TRACE_ROWS = _SERIAL + 10
+BUDGET = _SERIAL + 11  # superstep at which to return to Python
+SWAPPED = _SERIAL + 13  # buffers toggled an odd number of times
+STARTED = _SERIAL + 14  # clock at the start of this superstep
+CURRENT = _SERIAL + 15  # bucket being emptied
+TODO = _SERIAL + 16  # blocks published for this superstep
+NUM_VERTICES = _SERIAL + 17
+NUM_EDGES = _SERIAL + 18
+MAX_SUPERSTEPS = _SERIAL + 19
+HAS_QUEUE = _SERIAL + 20  # the frontier is in queue[BEGIN:END]
+HAS_BITMAP = _SERIAL + 21  # the frontier is in the bitmap
+INTERMEDIATE = _SERIAL + 22  # where the queues of intermediate frontiers begin
+HAS_SPILLED = _SERIAL + 12  # vertices wait in the spill bitmap
+
+WORK = _SERIAL + 3 * LINE  # two lines per operator: the next piece of work to be taken, and its output's length
+
+
+def control_size(num_operators: int) -> int:
+    """Return the length of the control block of a phase with so many operators."""
+    return WORK + 2 * LINE * num_operators
+
+
+class Reason(IntEnum):
+    """Why a compiled loop came back."""
+
+    RUNNING = 0
+    DONE = 1
+    STOPPED = 2
+    NEEDS_MEMORY = 3
+    BUDGET = 4
+    OVERFLOW = 5
+
+
+PUSH = 0
+PULL = 1
+
+# Columns of the trace, one row a superstep.
+TRACE_BEGIN = 0
+TRACE_END = 1
+TRACE_FRONTIER = 2
+TRACE_EDGES = 3
+TRACE_DIRECTION = 4
+TRACE_OUTPUT = 5
+NUM_TRACE_COLUMNS = 6

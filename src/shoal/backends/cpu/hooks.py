@@ -1,0 +1,50 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Names that kernel templates use and the generator replaces.
+
+A template in ``kernels/`` is an ordinary Python function over these names.  For every operator of a program the
+generator copies the template into the generated module and replaces
+
+- a call of a *hook*, such as ``RULE(src=src, dst=dst, edge=edge)``, by a call of the program's rule with the arguments
+  the rule asks for;
+- ``STATE`` in a parameter or argument list by the names of the program's fields;
+- a *combiner*, such as ``COMBINE``, by a function written for the operator;
+- an upper-case *option* by its value, so that the compiler drops the branches not taken.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+
+def _hook(**arguments: Any) -> Any:
+    raise TypeError("a hook exists only in templates")
+
+
+RULE = WHERE = PRIORITY = FINISH = UNTIL = _hook
+STATE: Any = None
+
+
+def _combiner(*arguments: Any) -> Any:
+    raise TypeError("a combiner exists only in templates")
+
+
+# Written by the generator for the scalars a reduction goes into, and for the value a gather sums.
+IDENTITY = COMBINE = STORE = ZERO = ADD = _combiner
+
+FROM_QUEUE = True  # the operator's vertices come from a queue; else they are begin..end themselves
+ALL_SOURCES = False  # a pull from every vertex: no bitmap to look into
+UNIQUE = False
+HAS_WHERE = False
+EARLY_EXIT = False
+HAS_MARKS = False  # the vertices are marked in the bitmap that de-duplicates
+HAS_OUTPUT = False
+SKIP_EDGES = 0
+FIRST_EDGES = -1
+HAS_UNTIL = False
+IS_SLIDING = False  # all frontiers of the phase lie one behind the other in the queue
+KEEP = False
+HAS_BOTH = False  # a pull's output is turned into a queue as well
+IS_REPLAY = False  # the frontiers are those an earlier phase kept
+CAN_PULL = False  # the direction is chosen every superstep
+ALWAYS_PULLS = False
+IS_ORDERED = False

@@ -1,0 +1,112 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Templates of advance on the CPU: push from a queue, pull into a bitmap.
+
+Threads take chunks of vertices from a shared counter (``control[work]``), so a hub delays one thread, not all.
+Output vertices collect in the thread's row of ``outbox`` and move to the queue a row at a time: one atomic addition
+for a thousand vertices.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+
+from shoal.backends.cpu.control import EDGES, LINE, OUTPUT, STOP
+from shoal.backends.cpu.hooks import (
+    ALL_SOURCES,
+    EARLY_EXIT,
+    FIRST_EDGES,
+    FROM_QUEUE,
+    HAS_OUTPUT,
+    HAS_WHERE,
+    RULE,
+    SKIP_EDGES,
+    UNIQUE,
+    WHERE,
+)
+from shoal.backends.cpu.intrinsics import fetch_add, load, nonnegative
+from shoal.backends.cpu.runtime import add_bit, chunk_size, flush, has_bit
+
+PULL_CHUNK = 1024  # vertices; 16 whole words of the bitmap, two cache lines, so no two threads write one line at once
+
+
+def push(thread, num_threads, control, work, begin, end, queue, base, output, capacity, outbox, marks_in, marks_out,
+         indptr, indices, weights, STATE):  # fmt: skip
+    """Visit the edges of ``queue[begin:end]``; append destinations the rule accepts at ``base + control[output]``.
+
+    A destination may be reached by several threads: rules use atomics.  ``marks_out`` de-duplicates; ``marks_in`` is
+    cleared a word at a time, which is safe since nobody reads it here and all of it must become zero.
+    """
+    chunk = chunk_size(end - begin, num_threads)
+    pending = 0
+    visited = 0
+    while True:
+        first = begin + fetch_add(control, work, chunk)
+        if first >= end or load(control, STOP) != 0:
+            break
+        for position in range(first, min(first + chunk, end)):
+            src = nonnegative(np.int64(queue[position])) if FROM_QUEUE else nonnegative(position)
+            if FROM_QUEUE and HAS_OUTPUT and not UNIQUE:
+                marks_in[src >> 6] = np.uint64(0)
+            start = np.int64(indptr[src]) + SKIP_EDGES
+            stop = np.int64(indptr[src + 1])
+            if FIRST_EDGES >= 0:
+                stop = min(stop, start + FIRST_EDGES)
+            visited += max(stop - start, 0)
+            for edge in range(nonnegative(start), stop):
+                dst = nonnegative(np.int64(indices[edge]))
+                if HAS_WHERE and not WHERE(vertex=dst):
+                    continue
+                if RULE(src=src, dst=dst, edge=edge) and HAS_OUTPUT:
+                    if not UNIQUE and not add_bit(marks_out, dst):
+                        continue
+                    outbox[thread, pending] = dst
+                    pending += 1
+                    if pending == outbox.shape[1]:
+                        flush(control, output, base, capacity, queue, outbox, thread, pending)
+                        pending = 0
+    if HAS_OUTPUT:
+        flush(control, output, base, capacity, queue, outbox, thread, pending)
+    fetch_add(control, EDGES, visited)
+
+
+def pull(thread, num_threads, control, work, num_vertices, front, back, indptr, indices, weights, STATE):
+    """Let every vertex that wants a visit look among its sources for one in ``front``; write the joined to ``back``.
+
+    ``indptr`` and ``indices`` are the incoming edges.  Only the thread that holds the chunk writes a destination's
+    state and its word of ``back``: no atomics.
+    """
+    joined_total = 0
+    visited = 0
+    while True:
+        first = fetch_add(control, work, PULL_CHUNK)
+        if first >= num_vertices or load(control, STOP) != 0:
+            break
+        for word in range(nonnegative(first >> 6), (min(first + PULL_CHUNK, num_vertices) + 63) >> 6):
+            bits = np.uint64(0)
+            for dst in range(word << 6, min((word + 1) << 6, num_vertices)):
+                dst = nonnegative(dst)
+                if not WHERE(vertex=dst):
+                    continue
+                joined = False
+                edge = nonnegative(np.int64(indptr[dst]))
+                stop = np.int64(indptr[dst + 1])
+                visited -= edge
+                while edge < stop:
+                    src = nonnegative(np.int64(indices[edge]))
+                    if ALL_SOURCES or has_bit(front, src):
+                        if RULE(src=src, dst=dst, edge=edge):
+                            joined = True
+                        if EARLY_EXIT and not WHERE(vertex=dst):
+                            edge += 1
+                            break
+                    edge += 1
+                visited += edge
+                if joined:
+                    bits |= np.uint64(1) << np.uint64(dst & 63)
+                    joined_total += 1
+            back[word] = bits
+    fetch_add(control, OUTPUT, joined_total)
+    fetch_add(control, EDGES, visited)
+
+
+__all__ = ["LINE", "pull", "push"]

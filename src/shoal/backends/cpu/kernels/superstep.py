@@ -1,0 +1,163 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Template of the serial end of a superstep: what one thread does while the others wait.
+
+It writes the superstep's row of the trace, makes the output the next frontier, chooses the direction, and decides
+whether the loop goes on.  Direction: the estimates of Gunrock's multi-GPU paper, section VI-A; with Q the frontier,
+P the visited and U the unvisited vertices, forward work FV = |Q| |E| / |V| and backward work BV = |U| |V| / |P|; push
+turns to pull when FV > BV do_a, once, and back when FV < BV do_b.
+"""
+
+from __future__ import annotations
+
+from shoal.backends.cpu.control import (
+    BEGIN,
+    BUDGET,
+    DIRECTION,
+    EDGES,
+    END,
+    HAS_BITMAP,
+    HAS_PULLED,
+    HAS_QUEUE,
+    HAS_SPILLED,
+    HISTORY,
+    MAX_SUPERSTEPS,
+    NUM_EDGES,
+    NUM_TRACE_COLUMNS,
+    NUM_VERTICES,
+    NUM_VISITED,
+    OUT_BASE,
+    OUTPUT,
+    PULL,
+    PUSH,
+    REASON,
+    SIZE,
+    SPILLED,
+    STARTED,
+    STOP,
+    SUPERSTEP,
+    SWAPPED,
+    TRACE_ROWS,
+    Reason,
+)
+from shoal.backends.cpu.hooks import (
+    ALWAYS_PULLS,
+    CAN_PULL,
+    HAS_BOTH,
+    HAS_OUTPUT,
+    HAS_UNTIL,
+    IS_ORDERED,
+    IS_REPLAY,
+    IS_SLIDING,
+    KEEP,
+    UNIQUE,
+    UNTIL,
+)
+from shoal.backends.cpu.intrinsics import load, nanoseconds, store
+
+
+def finish(control, trace, levels, knobs, STATE):
+    """End the superstep; called by one thread between arrive and release."""
+    write_trace(control, trace)
+    control[SUPERSTEP] += 1
+    control[SWAPPED] ^= 1
+    if IS_REPLAY:
+        take_level(control, levels)
+    elif IS_ORDERED:
+        adopt_buckets(control)
+    elif HAS_OUTPUT:
+        adopt_output(control, levels)
+    if CAN_PULL:
+        choose_direction(control, knobs)
+    reason = Reason.RUNNING
+    if load(control, STOP) != 0:
+        reason = load(control, STOP)
+    elif IS_ORDERED and control[HAS_SPILLED] != 0:
+        reason = Reason.NEEDS_MEMORY
+    elif (
+        ((HAS_OUTPUT or IS_REPLAY) and control[SIZE] == 0)
+        or (HAS_UNTIL and UNTIL())
+        or control[SUPERSTEP] >= control[MAX_SUPERSTEPS]
+    ):
+        reason = Reason.DONE
+    elif control[SUPERSTEP] >= control[BUDGET] or control[TRACE_ROWS] == trace.shape[0]:
+        reason = Reason.BUDGET
+    control[REASON] = reason
+
+
+def write_trace(control, trace):
+    """Add this superstep's row; reset its counter of edges."""
+    row = control[TRACE_ROWS]
+    now = nanoseconds()
+    trace[row, 0] = control[STARTED]
+    trace[row, 1] = now
+    trace[row, 2] = control[SIZE]
+    trace[row, 3] = control[EDGES]
+    trace[row, 4] = control[DIRECTION]
+    trace[row, 5] = control[OUTPUT]
+    control[TRACE_ROWS] = row + 1
+    control[STARTED] = now
+    store(control, EDGES, 0)
+
+
+def adopt_output(control, levels):
+    """Make the output the frontier: a queue after a push, a bitmap after a pull, both where both were written."""
+    size = control[OUTPUT]
+    store(control, OUTPUT, 0)
+    control[SIZE] = size
+    control[NUM_VISITED] += size
+    pulled = ALWAYS_PULLS or (CAN_PULL and control[DIRECTION] == PULL)
+    control[HAS_BITMAP] = 1 if pulled or not UNIQUE else 0
+    if pulled and not HAS_BOTH:
+        control[HAS_QUEUE] = 0
+    else:
+        adopt_queue(control)
+        if KEEP and size > 0:
+            levels[control[HISTORY]] = control[BEGIN]
+            control[HISTORY] += 1
+            levels[control[HISTORY]] = control[END]
+
+
+def adopt_buckets(control):
+    """Make the blocks that were published the frontier; note whether vertices were spilled."""
+    control[SIZE] = control[OUTPUT]
+    store(control, OUTPUT, 0)
+    control[HAS_SPILLED] = control[SPILLED]
+    store(control, SPILLED, 0)
+
+
+def adopt_queue(control):
+    """Make what lies at OUT_BASE the frontier's queue and move OUT_BASE behind it, or to the other half."""
+    control[BEGIN] = control[OUT_BASE]
+    control[END] = control[BEGIN] + control[SIZE]
+    if IS_SLIDING:
+        control[OUT_BASE] = control[END]
+    else:
+        control[OUT_BASE] = 0 if control[BEGIN] > 0 else control[NUM_VERTICES]
+    control[HAS_QUEUE] = 1
+
+
+def take_level(control, levels):
+    """Make the last kept frontier the current one."""
+    control[HISTORY] -= 1
+    control[SIZE] = 0
+    if control[HISTORY] > 0:
+        control[BEGIN] = levels[control[HISTORY] - 1]
+        control[END] = levels[control[HISTORY]]
+        control[SIZE] = control[END] - control[BEGIN]
+
+
+def choose_direction(control, knobs):
+    """Compare the forward with the backward estimate."""
+    num_vertices = control[NUM_VERTICES]
+    visited = control[NUM_VISITED]
+    forward = control[SIZE] * (control[NUM_EDGES] / num_vertices)
+    backward = (num_vertices - visited) * (num_vertices / max(visited, 1))
+    if control[DIRECTION] == PUSH:
+        if control[HAS_PULLED] == 0 and forward > backward * knobs[0]:
+            control[DIRECTION] = PULL
+            control[HAS_PULLED] = 1
+    elif forward < backward * knobs[1]:
+        control[DIRECTION] = PUSH
+
+
+__all__ = ["NUM_TRACE_COLUMNS", "finish"]

@@ -1,0 +1,91 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Templates of the operators over vertices: compute, filter, reduce and gather.
+
+Reductions are in fixed order: vertices are cut into blocks whatever the number of threads, a block is summed by one
+thread into its row of ``partials``, and the rows are combined one after the other.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+
+from shoal.backends.cpu.control import EDGES, STOP
+from shoal.backends.cpu.hooks import ADD, COMBINE, FINISH, FROM_QUEUE, HAS_MARKS, IDENTITY, RULE, STORE, ZERO
+from shoal.backends.cpu.intrinsics import atomic_and, fetch_add, load, nonnegative
+from shoal.backends.cpu.runtime import chunk_size, flush
+
+# Vertices per block.  A block of the heaviest vertices is the longest a thread can lag behind the others; 1024 vertices
+# keep a block's sums in registers for long and leave 1,000 rows for a million vertices.
+BLOCK = 1024
+
+
+def compute(thread, num_threads, control, work, begin, end, queue, STATE):
+    """Run the rule on every vertex; a vertex is one thread's."""
+    chunk = chunk_size(end - begin, num_threads)
+    while True:
+        first = begin + fetch_add(control, work, chunk)
+        if first >= end or load(control, STOP) != 0:
+            break
+        for position in range(first, min(first + chunk, end)):
+            vertex = nonnegative(np.int64(queue[position])) if FROM_QUEUE else nonnegative(position)
+            RULE(vertex=vertex)
+
+
+def filter(thread, num_threads, control, work, begin, end, queue, base, output, capacity, outbox, marks, STATE):
+    """Append the vertices for which the rule is true at ``base + control[output]``; unmark the others."""
+    chunk = chunk_size(end - begin, num_threads)
+    pending = 0
+    while True:
+        first = begin + fetch_add(control, work, chunk)
+        if first >= end or load(control, STOP) != 0:
+            break
+        for position in range(first, min(first + chunk, end)):
+            vertex = nonnegative(np.int64(queue[position])) if FROM_QUEUE else nonnegative(position)
+            if RULE(vertex=vertex):
+                outbox[thread, pending] = vertex
+                pending += 1
+                if pending == outbox.shape[1]:
+                    flush(control, output, base, capacity, queue, outbox, thread, pending)
+                    pending = 0
+            elif HAS_MARKS:
+                atomic_and(marks, vertex >> 6, ~(np.uint64(1) << np.uint64(vertex & 63)))
+    flush(control, output, base, capacity, queue, outbox, thread, pending)
+
+
+def reduce(thread, num_threads, control, work, begin, end, queue, partials, STATE):
+    """Combine the rule's value over each block of vertices into the block's row of ``partials``."""
+    num_blocks = (end - begin + BLOCK - 1) // BLOCK
+    while True:
+        block = fetch_add(control, work, 1)
+        if block >= num_blocks or load(control, STOP) != 0:
+            break
+        total = IDENTITY()
+        first = begin + block * BLOCK
+        for position in range(first, min(first + BLOCK, end)):
+            vertex = nonnegative(np.int64(queue[position])) if FROM_QUEUE else nonnegative(position)
+            total = COMBINE(total, RULE(vertex=vertex))
+        STORE(partials, block, total)
+
+
+def gather(thread, num_threads, control, work, begin, end, queue, partials, indptr, indices, weights, STATE):
+    """Sum the rule over each vertex's incoming edges, hand the sum to finish, combine what that returns by blocks."""
+    num_blocks = (end - begin + BLOCK - 1) // BLOCK
+    visited = 0
+    while True:
+        block = fetch_add(control, work, 1)
+        if block >= num_blocks or load(control, STOP) != 0:
+            break
+        total = IDENTITY()
+        first = begin + block * BLOCK
+        for position in range(first, min(first + BLOCK, end)):
+            dst = nonnegative(np.int64(queue[position])) if FROM_QUEUE else nonnegative(position)
+            start = nonnegative(np.int64(indptr[dst]))
+            stop = np.int64(indptr[dst + 1])
+            visited += stop - start
+            value = ZERO()
+            for edge in range(start, stop):
+                src = nonnegative(np.int64(indices[edge]))
+                value = ADD(value, RULE(src=src, dst=dst, edge=edge))
+            total = COMBINE(total, FINISH(vertex=dst, value=value))
+        STORE(partials, block, total)
+    fetch_add(control, EDGES, visited)

@@ -1,0 +1,186 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What generated modules import: the barrier, bit operations, and the plain twins of the atomics.
+
+Barrier: sense by generation number.  `arrive` is True for the last thread, which does the serial part and calls
+`release`; the others wait in `await_release`.  One synchronisation a superstep thus covers join, serial part and fork.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+
+from shoal.backends.cpu.compiler import inner
+from shoal.backends.cpu.control import ARRIVED, GENERATION, STOP, Reason
+from shoal.backends.cpu.intrinsics import (
+    atomic_or,
+    fetch_add,
+    give_way,
+    load,
+    nonnegative,
+    store,
+    trailing_zeros,
+)
+
+# A wait between balanced threads is under a microsecond, some hundred polls; past that the core is better given away
+# (more threads than cores, or another process).
+SPINS_BEFORE_YIELD = 4000
+
+
+@inner
+def arrive(control, num_threads):
+    """Join; True for the last thread."""
+    if num_threads == 1:
+        return True
+    return fetch_add(control, ARRIVED, 1) == num_threads - 1
+
+
+@inner
+def release(control):
+    """Let the waiting threads go (called by the last one)."""
+    store(control, ARRIVED, 0)
+    fetch_add(control, GENERATION, 1)
+
+
+@inner
+def await_release(control, generation):
+    """Wait until the last thread has called `release` since ``generation`` was read."""
+    spins = 0
+    while load(control, GENERATION) == generation:
+        spins += 1
+        if spins > SPINS_BEFORE_YIELD:
+            give_way()
+
+
+@inner
+def barrier(control, num_threads):
+    """Wait for all threads; no serial part."""
+    generation = load(control, GENERATION)
+    if arrive(control, num_threads):
+        release(control)
+    else:
+        await_release(control, generation)
+
+
+@inner
+def has_bit(bitmap, vertex):
+    """Whether ``vertex`` is in the bitmap."""
+    return (bitmap[vertex >> 6] >> np.uint64(vertex & 63)) & np.uint64(1) != 0
+
+
+@inner
+def add_bit(bitmap, vertex):
+    """Put ``vertex`` into the bitmap; True if it was not there.  Any thread may call it for any vertex."""
+    bit = np.uint64(1) << np.uint64(vertex & 63)
+    if bitmap[vertex >> 6] & bit != 0:
+        return False
+    return atomic_or(bitmap, vertex >> 6, bit) & bit == 0
+
+
+# Twins of the atomics for an element that only the calling thread writes (the destination of a pull).
+
+
+@inner
+def plain_min(array, index, value):
+    if value < array[index]:
+        array[index] = value
+        return True
+    return False
+
+
+@inner
+def plain_max(array, index, value):
+    if value > array[index]:
+        array[index] = value
+        return True
+    return False
+
+
+@inner
+def plain_add(array, index, value):
+    old = array[index]
+    array[index] = old + value
+    return old
+
+
+@inner
+def plain_or(array, index, value):
+    old = array[index]
+    array[index] = old | value
+    return old
+
+
+@inner
+def plain_and(array, index, value):
+    old = array[index]
+    array[index] = old & value
+    return old
+
+
+@inner
+def plain_exchange(array, index, value):
+    old = array[index]
+    array[index] = value
+    return old
+
+
+@inner
+def plain_compare_exchange(array, index, expected, desired):
+    if array[index] == expected:
+        array[index] = desired
+        return True
+    return False
+
+
+@inner
+def chunk_size(length, num_threads):
+    """Vertices a thread takes at a time: a sixteenth of its share, so that the last chunks even out unlike vertices."""
+    return max(min(length // (num_threads * 16), 1024), 16)
+
+
+@inner
+def flush(control, output, base, capacity, queue, outbox, thread, count):
+    """Move ``count`` vertices from the thread's outbox to the queue; a queue too short ends the run."""
+    if count == 0:
+        return
+    start = fetch_add(control, output, count)
+    if start + count > capacity:
+        store(control, STOP, Reason.OVERFLOW)
+        return
+    for i in range(count):
+        queue[base + start + i] = outbox[thread, i]
+
+
+@inner
+def clear_words(thread, num_threads, bitmap):
+    """Set the thread's share of the bitmap to zero."""
+    length = bitmap.shape[0]
+    for word in range(nonnegative(thread * length // num_threads), (thread + 1) * length // num_threads):
+        bitmap[word] = np.uint64(0)
+
+
+@inner
+def queue_to_bitmap(thread, num_threads, queue, begin, end, bitmap):
+    """Set the bits of the thread's share of ``queue[begin:end]`` in a bitmap that is clear."""
+    length = end - begin
+    first = begin + thread * length // num_threads
+    for position in range(nonnegative(first), begin + (thread + 1) * length // num_threads):
+        vertex = nonnegative(np.int64(queue[position]))
+        atomic_or(bitmap, vertex >> 6, np.uint64(1) << np.uint64(vertex & 63))
+
+
+@inner
+def bitmap_to_queue(thread, num_threads, control, counter, bitmap, queue, base, outbox):
+    """Append the vertices of the thread's share of the bitmap at ``base + control[counter]``."""
+    length = bitmap.shape[0]
+    capacity = queue.shape[0] - base
+    pending = 0
+    for word in range(nonnegative(thread * length // num_threads), (thread + 1) * length // num_threads):
+        bits = bitmap[word]
+        while bits != 0:
+            outbox[thread, pending] = (word << 6) + np.int64(trailing_zeros(bits))
+            bits &= bits - np.uint64(1)
+            pending += 1
+            if pending == outbox.shape[1]:
+                flush(control, counter, base, capacity, queue, outbox, thread, pending)
+                pending = 0
+    flush(control, counter, base, capacity, queue, outbox, thread, pending)

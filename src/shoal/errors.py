@@ -1,0 +1,89 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The exceptions shoal raises, and the checks that raise them.
+
+Every message names the argument, the value it had and what is allowed.  The command line prints such a message as one
+line and exits with status 2; anything else that escapes is a defect of shoal.
+"""
+
+from __future__ import annotations
+
+import difflib
+import operator
+from collections.abc import Iterable
+from typing import Any
+
+
+class ShoalError(Exception):
+    """Base of everything shoal raises on purpose."""
+
+
+class ArgumentError(ShoalError, ValueError):
+    """An argument has a value that is not allowed."""
+
+
+class GraphError(ShoalError, ValueError):
+    """Arrays or options do not make a graph."""
+
+
+class FileFormatError(ShoalError, ValueError):
+    """A file is not what its format says: the message names the file, the line and the reason."""
+
+
+class ProgramError(ShoalError, TypeError):
+    """A user's program or rule cannot be compiled: the message names the rule and the line."""
+
+
+class OutOfMemoryError(ShoalError, MemoryError):
+    """A run needs more memory than it may use: the message says how much."""
+
+
+class ConvergenceError(ShoalError, ArithmeticError):
+    """An iteration ended without reaching its tolerance, or a count left the range of its type."""
+
+
+class ValidationError(ShoalError, AssertionError):
+    """A result does not have the properties it must have."""
+
+
+def check_choice(name: str, value: Any, allowed: Iterable[str]) -> str:
+    """Return ``value`` if it is one of ``allowed``."""
+    choices = list(allowed)
+    if isinstance(value, str) and value in choices:
+        return value
+    message = f"{name}={value!r} is not known; allowed: {', '.join(choices)}"
+    close = difflib.get_close_matches(str(value), choices, n=1)
+    if close:
+        message += f" (did you mean {close[0]!r}?)"
+    raise ArgumentError(message)
+
+
+def check_integer(name: str, value: Any, low: int, high: int | None = None) -> int:
+    """Return ``value`` as an int if it is a whole number from ``low`` to ``high`` (both allowed)."""
+    limits = f"a whole number of at least {low}" if high is None else f"a whole number from {low} to {high}"
+    if isinstance(value, bool):
+        raise ArgumentError(f"{name}={value!r} is not allowed; it must be {limits}")
+    try:
+        number = operator.index(value)
+    except TypeError:
+        raise ArgumentError(f"{name}={value!r} is not allowed; it must be {limits}") from None
+    if number < low or (high is not None and number > high):
+        raise ArgumentError(f"{name}={number} is out of range; it must be {limits}")
+    return number
+
+
+def check_number(
+    name: str, value: Any, low: float, high: float = float("inf"), *, open_low: bool = False, open_high: bool = False
+) -> float:
+    """Return ``value`` as a float if it lies between ``low`` and ``high``; NaN never does."""
+    edges = ("above" if open_low else "at least") + f" {low:g}"
+    if high != float("inf"):
+        edges += (" and below" if open_high else " and at most") + f" {high:g}"
+    try:
+        number = float(value)
+    except (TypeError, ValueError):
+        raise ArgumentError(f"{name}={value!r} is not allowed; it must be a number {edges}") from None
+    is_low = number > low if open_low else number >= low
+    is_high = number < high if open_high else number <= high
+    if not (is_low and is_high):
+        raise ArgumentError(f"{name}={value!r} is out of range; it must be a number {edges}")
+    return number

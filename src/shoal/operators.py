@@ -1,0 +1,245 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Operators: the vocabulary of a step.  Calling one records it; a backend compiles the recording.
+
+advance   visit the edges of a frontier; destinations for which the rule says True make the next frontier
+gather    for every vertex, combine a value over its incoming edges, then finish the vertex
+filter    keep the vertices for which a rule says True
+compute   run a rule on every vertex of a frontier
+reduce    combine what a rule returns for every vertex into scalars
+update    set a scalar from scalars
+swap      exchange two fields of the same type
+"""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+from shoal.errors import ProgramError, check_choice, check_integer
+from shoal.program import Combiner, Field, Program, Scalar, add
+from shoal.rules import RESERVED, Rule
+
+DIRECTIONS = ("auto", "push", "pull")
+
+
+@dataclass(frozen=True, eq=False)
+class Frontier:
+    """A set of vertices while a step is recorded: the step's input, every vertex, or an operator's output."""
+
+    kind: str  # "input", "all" or "output"
+
+
+#: Every vertex of the graph.
+everything = Frontier("all")
+
+
+@dataclass(frozen=True, eq=False)
+class Operator:
+    """One recorded operator: its kind, where its vertices come from and go, its rules by role, and its options."""
+
+    kind: str
+    frontier: Frontier | None
+    output: Frontier | None = None
+    rules: dict[str, Rule] = field(default_factory=dict)
+    into: tuple[str, ...] = ()
+    combine: Combiner | None = None
+    options: dict[str, Any] = field(default_factory=dict)
+
+
+@dataclass
+class Recording:
+    """The operators of one step, in order, and the frontier it returned."""
+
+    program: Program
+    fields: dict[str, Field]
+    operators: list[Operator] = field(default_factory=list)
+    result: Frontier | None = None
+
+    def name_of(self, value: Any) -> str:
+        """Return the name under which the program declares ``value``."""
+        for name, declared in self.fields.items():
+            if getattr(self.program, name) is value and declared is value:
+                return name
+        raise ProgramError(f"{value!r} is not a field of {type(self.program).__name__}")
+
+
+_recording = threading.local()
+
+
+def record(program: Program, step: Any) -> Recording:
+    """Run ``step`` once with a stand-in frontier and return what it recorded."""
+    recording = Recording(program, program.fields())
+    _recording.current = recording
+    try:
+        result = step(Frontier("input"))
+    finally:
+        _recording.current = None
+    if result is not None and not isinstance(result, Frontier):
+        raise ProgramError(
+            f"{type(program).__name__}.{step.__name__} returned {result!r}; it must return a frontier or None"
+        )
+    if not recording.operators:
+        raise ProgramError(f"{type(program).__name__}.{step.__name__} records no operator")
+    recording.result = result
+    return recording
+
+
+def advance(
+    frontier: Frontier,
+    rule: Rule,
+    *,
+    where: Rule | None = None,
+    direction: str = "push",
+    early_exit: bool = True,
+    unique: bool = False,
+    priority: Rule | None = None,
+    first_edges: int | None = None,
+    skip_edges: int = 0,
+) -> Frontier:
+    """Visit the edges of ``frontier``; destinations for which ``rule`` says True make the frontier returned.
+
+    Parameters
+    ----------
+    where : a rule over a vertex: only destinations for which it is true are looked at
+    direction : ``"push"`` from the frontier, ``"pull"`` by the destinations (needs ``where``), or ``"auto"``
+    early_exit : in a pull, leave a destination as soon as ``where`` is no longer true of it
+    unique : the author's word that in one superstep the rule says True at most once for a destination; without it
+        the output is de-duplicated
+    priority : a rule over a vertex that returns a whole number: the vertices of the lowest number go first
+    first_edges, skip_edges : only so many edges of each vertex, after skipping so many
+    """
+    check_choice("direction", direction, DIRECTIONS)
+    if direction != "push" and where is None:
+        raise ProgramError("advance: a pull needs where=, the rule that says which destinations still want a visit")
+    rules = {"rule": _check_rule("advance", "rule", rule)}
+    if where is not None:
+        rules["where"] = _check_rule("advance", "where", where)
+    if priority is not None:
+        rules["priority"] = _check_rule("advance", "priority", priority)
+    options = {
+        "direction": direction,
+        "early_exit": bool(early_exit),
+        "unique": bool(unique),
+        "first_edges": None if first_edges is None else check_integer("first_edges", first_edges, 0),
+        "skip_edges": check_integer("skip_edges", skip_edges, 0),
+    }
+    output = Frontier("output")
+    _append(Operator("advance", _check_frontier("advance", frontier), output, rules, options=options))
+    return output
+
+
+def gather(
+    frontier: Frontier,
+    rule: Rule,
+    *,
+    finish: Rule,
+    combine: Combiner = add,
+    into: Scalar | Sequence[Scalar] = (),
+) -> None:
+    """For every vertex, combine ``rule`` over its incoming edges and hand the total to ``finish`` as ``value``.
+
+    ``finish`` stores what it wants; what it returns is summed into the scalars ``into``.
+    """
+    rules = {"rule": _check_rule("gather", "rule", rule), "finish": _check_rule("gather", "finish", finish)}
+    _append(Operator("gather", _check_frontier("gather", frontier), None, rules, _names(into), combine))
+
+
+def filter(frontier: Frontier, rule: Rule) -> Frontier:
+    """Return the vertices of ``frontier`` for which ``rule`` says True."""
+    output = Frontier("output")
+    rules = {"rule": _check_rule("filter", "rule", rule)}
+    _append(Operator("filter", _check_frontier("filter", frontier), output, rules))
+    return output
+
+
+def compute(frontier: Frontier, rule: Rule) -> None:
+    """Run ``rule`` on every vertex of ``frontier``."""
+    rules = {"rule": _check_rule("compute", "rule", rule)}
+    _append(Operator("compute", _check_frontier("compute", frontier), None, rules))
+
+
+def reduce(frontier: Frontier, rule: Rule, *, into: Scalar | Sequence[Scalar]) -> None:
+    """Combine what ``rule`` returns for every vertex into scalars, each by its own combiner, in a fixed order."""
+    rules = {"rule": _check_rule("reduce", "rule", rule)}
+    _append(Operator("reduce", _check_frontier("reduce", frontier), None, rules, _names(into)))
+
+
+def update(scalar: Scalar, rule: Rule) -> None:
+    """Set ``scalar`` to what ``rule``, over fields and the superstep's number, returns."""
+    _append(Operator("update", None, None, {"rule": _check_rule("update", "rule", rule)}, _names(scalar)))
+
+
+def swap(left: Field, right: Field) -> None:
+    """Exchange two fields at the end of the superstep."""
+    recording = _current("swap")
+    names = recording.name_of(left), recording.name_of(right)
+    if left != right and (left.dtype, getattr(left, "width", None)) != (right.dtype, getattr(right, "width", None)):
+        raise ProgramError(f"swap: {names[0]} and {names[1]} are of different types")
+    _append(Operator("swap", None, None, {}, names))
+
+
+def _current(operator: str) -> Recording:
+    recording = getattr(_recording, "current", None)
+    if recording is None:
+        raise ProgramError(f"{operator}() may be called only while a program's step is recorded")
+    return recording
+
+
+def _append(operator: Operator) -> None:
+    recording = _current(operator.kind)
+    for role, rule in operator.rules.items():
+        _check_parameters(recording, operator.kind, role, rule)
+    recording.operators.append(operator)
+
+
+def _names(into: Any) -> tuple[str, ...]:
+    scalars = into if isinstance(into, (tuple, list)) else (into,)
+    recording = _current("reduce")
+    return tuple(recording.name_of(scalar) for scalar in scalars)
+
+
+def _check_rule(operator: str, argument: str, value: Any) -> Rule:
+    if not isinstance(value, Rule):
+        raise ProgramError(f"{operator}: {argument}={value!r} is not a rule; mark the function with @rule")
+    return value
+
+
+def _check_frontier(operator: str, value: Any) -> Frontier:
+    if not isinstance(value, Frontier):
+        raise ProgramError(f"{operator}: {value!r} is not a frontier; give step's argument, everything or an output")
+    return value
+
+
+_EDGE_NAMES = ("src", "dst", "edge", "weight")
+_ALWAYS = ("superstep", "frontier_size", "num_vertices", "current_priority")
+#: Reserved parameter names that each role of a rule may use.
+_PROVIDED = {
+    ("advance", "rule"): _EDGE_NAMES,
+    ("advance", "where"): ("vertex",),
+    ("advance", "priority"): ("vertex",),
+    ("gather", "rule"): _EDGE_NAMES,
+    ("gather", "finish"): ("vertex", "value"),
+    ("filter", "rule"): ("vertex",),
+    ("compute", "rule"): ("vertex",),
+    ("reduce", "rule"): ("vertex",),
+    ("update", "rule"): (),
+    ("phase", "until"): (),
+}
+
+
+def _check_parameters(recording: Recording, operator: str, role: str, rule: Rule) -> None:
+    """Refuse a rule whose parameters are not what its role provides, naming the rule and its line."""
+    provided = _PROVIDED[operator, role] + _ALWAYS
+    for name in rule.parameters:
+        if name in recording.fields or name in provided:
+            continue
+        why = f"{operator} does not provide it" if name in RESERVED else "it is no field of the program"
+        allowed = ", ".join((*provided, *recording.fields))
+        raise ProgramError(f"{rule.where()}: parameter {name!r} is not known ({why}); allowed: {allowed}")
+
+
+def check_until(recording: Recording, rule: Rule) -> None:
+    """Refuse an ``until`` rule with parameters it cannot have."""
+    _check_parameters(recording, "phase", "until", _check_rule("Phase", "until", rule))

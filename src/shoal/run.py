@@ -1,0 +1,61 @@
+# SPDX-License-Identifier: Apache-2.0
+"""run(): place the graph, execute the program, gather the result."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from shoal.config import CONFIG_NAMES, DEFAULT, RunConfig
+from shoal.errors import ArgumentError
+from shoal.graph import Graph
+from shoal.placement import Placed, placed_on
+from shoal.program import Program, Vertex
+from shoal.stats import Stats
+
+
+class ProgramResult:
+    """The final vertex state and scalars of a program, by name, and the run's statistics."""
+
+    def __init__(self, values: dict[str, Any], stats: Stats) -> None:
+        self.__dict__.update(values)
+        self.stats = stats
+
+    def __repr__(self) -> str:
+        names = ", ".join(name for name in vars(self) if name != "stats")
+        return f"ProgramResult({names}; {self.stats!r})"
+
+
+def run(program: Program, graph: Graph | Placed, **options: Any) -> ProgramResult:
+    """Run a program on a graph.
+
+    Parameters
+    ----------
+    program : what to run
+    graph : a graph, or a placed one
+    **options : fields of `RunConfig`; all others go to the program's ``start``
+
+    Returns
+    -------
+    ProgramResult
+        with an array for every vertex field, a number for every scalar, and ``stats``
+    """
+    if not isinstance(program, Program):
+        raise ArgumentError(f"program={program!r} is not a shoal.Program (did you forget to make an object of it?)")
+    strategies = {name: options.pop(name) for name in list(options) if name in CONFIG_NAMES}
+    config = RunConfig(**strategies) if strategies else DEFAULT
+    outcome = run_configured(program, graph, config, options)
+    values = {}
+    for name, declared in program.fields().items():
+        value = outcome.state[name]
+        values[name] = value if isinstance(declared, Vertex) or not isinstance(value, np.ndarray) else value[0]
+    return ProgramResult(values, outcome.stats)
+
+
+def run_configured(program: Program, graph: Graph | Placed, config: RunConfig, arguments: dict[str, Any]) -> Any:
+    """Run a program under a ready configuration and return its final state and statistics."""
+    placed = placed_on(graph, config.devices)
+    from shoal.execution.bsp import execute
+
+    return execute(program, placed.shards[0], config, arguments)

@@ -1,0 +1,12 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Settings that every test shares: how hypothesis searches."""
+
+import os
+
+from hypothesis import HealthCheck, settings
+
+# The first example of a test may compile kernels, so no example has a deadline and slow ones are no error.
+settings.register_profile("quick", deadline=None, max_examples=40, suppress_health_check=[HealthCheck.too_slow])
+settings.register_profile("ci", settings.get_profile("quick"), derandomize=True, print_blob=True)
+settings.register_profile("long", settings.get_profile("quick"), max_examples=1000)
+settings.load_profile(os.environ.get("HYPOTHESIS_PROFILE", "ci" if os.environ.get("CI") else "quick"))
