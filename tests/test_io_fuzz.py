@@ -23,7 +23,7 @@ HEADERS = {
     ".gr": ["", "p sp 5 2\n", "p tw 5 2\n", "a "],
     ".graph": ["", "3 2\n", "3 2 11 2\n", "3 2 111\n"],
 }
-FEW = 1500
+FEW = 100
 
 
 def read_or_refuse(path, **options):
@@ -56,7 +56,7 @@ def test_any_damage(tmp_path, suffix):
     path = tmp_path / f"g{suffix}"
     write(Graph.from_edges([0, 1, 2, 0], [1, 2, 3, 3], None if suffix == ".sg" else [1, 2, 3, 4]), path)
     content = path.read_bytes()
-    generator = np.random.default_rng(1)
+    generator = np.random.default_rng(3)
     for _ in range(FEW):
         damaged = bytearray(content)
         for _ in range(generator.integers(1, 4)):

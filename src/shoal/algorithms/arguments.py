@@ -62,7 +62,9 @@ def _range(num_vertices: int) -> str:
 
 def is_batch(source: Any) -> bool:
     """Whether ``source`` is a list of sources rather than one."""
-    return isinstance(source, (list, tuple, range)) or (hasattr(source, "__len__") and not isinstance(source, str))
+    if hasattr(source, "ndim"):
+        return source.ndim > 0
+    return hasattr(source, "__len__") and not isinstance(source, str)
 
 
 def as_list(values: Any) -> Any:

@@ -5,7 +5,8 @@ Forward: breadth-first, counting shortest paths.  Backward: level by level from 
 dependencies of its successors.  Column k of every array, and bit k of every mask, belongs to source k of the batch.
 Masks say which sources an edge concerns, so that the wide arrays are touched only along shortest-path edges: ``visit``
 (sources whose frontier a vertex is in), ``seen`` and ``found`` forward; backward ``level_mask`` of the level at hand
-and ``deeper_mask`` of the one below it, each tagged with its level so that none needs clearing.
+and ``deeper_mask`` of the one below it.  These two change places and are never cleared: what is left in them stems from
+three or more levels below, and no edge leads that far down.
 Paper: Brandes 2001; Gunrock multi-GPU, section IV (two phases, forward and backward).
 """
 
@@ -29,7 +30,6 @@ from shoal.rules import Rule, atomic, rule
 from shoal.run import run_configured
 
 WIDTHS = (1, 4, 8)  # sources per batch; a mask is one byte
-TAG = 8  # bits of a tagged mask that hold the mask
 
 
 class Betweenness(Program):
@@ -38,8 +38,8 @@ class Betweenness(Program):
     visit = Vertex("uint8")
     seen = Vertex("uint8")
     found = Vertex("uint8")
-    level_mask = Vertex("int64", fill=-1)
-    deeper_mask = Vertex("int64", fill=-1)
+    level_mask = Vertex("uint8")
+    deeper_mask = Vertex("uint8")
     centrality = Vertex("float64", combine=add)
     level = Scalar("int64", combine=maximum)
     most_paths = Scalar("float64", combine=maximum)
@@ -60,8 +60,7 @@ class Betweenness(Program):
         return sources
 
     def forward(self, frontier):
-        compute(frontier, self.settle)
-        reduce(frontier, self.largest_count, into=self.most_paths)
+        reduce(frontier, self.settle, into=self.most_paths)
         update(self.level, self.this_superstep)
         return advance(frontier, self.count_paths, where=self.is_incomplete, direction="auto", early_exit=False)
 
@@ -85,20 +84,16 @@ def _rules(width: int) -> dict[str, Rule]:
     everyone = 2**width - 1
 
     @rule
-    def settle(vertex, superstep, visit, seen, found, depth):
+    def settle(vertex, superstep, visit, seen, found, depth, paths):
         fresh = found[vertex] & ~seen[vertex]
         visit[vertex] = fresh
         seen[vertex] |= fresh
         found[vertex] = 0
+        largest = 0.0
         for k in range(width):
             if (fresh >> k) & 1 != 0:
                 depth[vertex, k] = superstep
-
-    @rule
-    def largest_count(vertex, paths):
-        largest = 0.0
-        for k in range(width):
-            largest = max(largest, paths[vertex, k])
+                largest = max(largest, paths[vertex, k])
         return largest
 
     @rule
@@ -119,8 +114,7 @@ def _rules(width: int) -> dict[str, Rule]:
         if fresh == 0:
             return False
         for k in range(width):
-            if (fresh >> k) & 1 != 0:
-                atomic.add(paths, (dst, k), paths[src, k])
+            atomic.add(paths, (dst, k), ((fresh >> k) & 1) * paths[src, k])
         if found[dst] & fresh != fresh:
             atomic.bit_or(found, dst, fresh)
         return True
@@ -131,18 +125,14 @@ def _rules(width: int) -> dict[str, Rule]:
         for k in range(width):
             if depth[vertex, k] == level:
                 mask |= 1 << k
-        level_mask[vertex] = (level << TAG) | mask
+        level_mask[vertex] = mask
 
     @rule
-    def collect(src, dst, level, level_mask, deeper_mask, dependency, share):
-        deeper = deeper_mask[dst]
-        if deeper >> TAG != level + 1:
-            return False
-        both = level_mask[src] & deeper & everyone
+    def collect(src, dst, level_mask, deeper_mask, dependency, share):
+        both = level_mask[src] & deeper_mask[dst]
         if both != 0:
             for k in range(width):
-                if (both >> k) & 1 != 0:
-                    atomic.add(dependency, (src, k), share[dst, k])
+                atomic.add(dependency, (src, k), ((both >> k) & 1) * share[dst, k])
         return False
 
     @rule
@@ -160,7 +150,7 @@ def _rules(width: int) -> dict[str, Rule]:
     def level_above(level):
         return level - 1
 
-    forward = (settle, largest_count, this_superstep, has_overflown, is_incomplete, count_paths)
+    forward = (settle, this_superstep, has_overflown, is_incomplete, count_paths)
     made = (*forward, mark_level, collect, close, level_above)
     return {item.name: item for item in made}
 
@@ -240,14 +230,8 @@ def _check_sources(sources: np.ndarray) -> np.ndarray:
 
 
 def _batches(sources: np.ndarray) -> list[np.ndarray]:
-    """Cut the sources into batches of the widest kind, the rest into narrower ones."""
-    batches = []
-    position = 0
-    while position < len(sources):
-        width = next((w for w in reversed(WIDTHS) if w <= len(sources) - position), 1)
-        batches.append(sources[position : position + width])
-        position += width
-    return batches
+    """Cut the sources into batches of the widest kind and a rest."""
+    return [sources[i : i + WIDTHS[-1]] for i in range(0, len(sources), WIDTHS[-1])]
 
 
 def _run_batch(graph: Graph | Placed, batch: np.ndarray, config: RunConfig) -> Any:

@@ -227,11 +227,9 @@ def choose_delta(graph: Graph) -> float:
 
     A vertex then meets about one edge shorter than a bucket, so few vertices are relaxed twice.
     """
-    if graph.num_edges == 0:
+    if graph.num_edges == 0 or graph.weights is None:
         return 1.0
     degree = graph.num_edges / graph.num_vertices
-    if graph.weights is None:
-        return 1.0
     mean = float(graph.weights[:: max(graph.num_edges // 4096, 1)].mean(dtype=np.float64))
     delta = DELTA_FACTOR * mean / degree
     if graph.weights.dtype.kind == "i":

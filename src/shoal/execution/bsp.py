@@ -22,6 +22,10 @@ from shoal.program import Constant, Field, Phase, Program, Vertex
 from shoal.stats import Stats
 
 
+MAX_PLANS = 1024  # a plan is some kilobytes; a caller with ever new cutoffs must not fill the memory
+_plans: dict[Any, tuple[dict[str, Field], list[tuple[Phase, Any]]]] = {}
+
+
 @dataclass
 class Outcome:
     """What a run leaves: every field's final value, and its statistics."""
@@ -32,18 +36,16 @@ class Outcome:
 
 def execute(program: Program, shard: Shard, config: RunConfig, arguments: dict[str, Any]) -> Outcome:
     """Run all phases of ``program`` on one shard."""
-    fields = program.fields()
+    fields, phases = _plan(program, shard, config.direction)
     bound, state = _bind(program, fields, shard)
     frontier = _start(program, bound, fields, state, arguments, shard)
-    phases = program.phases()
-    loaded = [shard.device.load(program, phase, shard, config.direction) for phase in phases]
     workspace = shard.acquire_workspace()
     began = time.perf_counter()
     rows: list[np.ndarray] = []
     peak = 0
     try:
         if shard.graph.num_vertices > 0:
-            for phase, code in zip(phases, loaded, strict=True):
+            for phase, code in phases:
                 run = _run_phase(program, phase, code, shard, workspace, state, frontier, config)
                 rows += run.rows
                 peak = max(peak, run.nbytes)
@@ -56,6 +58,23 @@ def execute(program: Program, shard: Shard, config: RunConfig, arguments: dict[s
         seconds, peak, config.resolved(), trace, type(program).__name__, shard.device.threads_for(shard.graph)
     )
     return Outcome(state, stats)
+
+
+def _plan(program: Program, shard: Shard, direction: str) -> tuple[dict[str, Field], list[tuple[Phase, Any]]]:
+    """Return a program's fields and compiled phases; the same program on the same types is planned once."""
+    try:
+        key = (type(program), tuple(vars(program).items()), shard.types, direction)
+        if key in _plans:
+            return _plans[key]
+    except TypeError:  # an attribute that cannot be hashed: plan it anew
+        key = None
+    phases = program.phases()
+    plan = program.fields(), [(phase, shard.device.load(program, phase, shard, direction)) for phase in phases]
+    if key is not None:
+        if len(_plans) >= MAX_PLANS:
+            _plans.clear()
+        _plans[key] = plan
+    return plan
 
 
 def _bind(program: Program, fields: dict[str, Field], shard: Shard) -> tuple[Program, dict[str, Any]]:
@@ -92,7 +111,9 @@ def _start(
             state[name] = _constant(program, name, declared, getattr(bound, name), shard)
     if first is None:
         return None
-    frontier = np.unique(np.asarray(first, dtype=np.int64))
+    frontier = np.asarray(first, dtype=np.int64)
+    if len(frontier) > 1:
+        frontier = np.unique(frontier)
     if len(frontier) and (frontier[0] < 0 or frontier[-1] >= shard.graph.num_vertices):
         bad = frontier[0] if frontier[0] < 0 else frontier[-1]
         raise ArgumentError(f"start() returned vertex {bad}; allowed: 0 to {shard.graph.num_vertices - 1}")

@@ -10,13 +10,13 @@ the direction, and which ids there are; a ``.csv`` has a header instead, for pro
 
 from __future__ import annotations
 
-import os
 import re
 from typing import Any
 
 from shoal.graph import Graph
 from shoal.io.assembly import check_num_vertices, graph_from_rows
 from shoal.io.columns import choose_columns, has_pair
+from shoal.io.formats import split_suffix
 from shoal.io.options import ReadOptions
 
 COMMENTS = b"#%"
@@ -97,7 +97,7 @@ def _choose_delimiter(path: str, line: bytes) -> int:
     if b"," in unquoted:
         return ord(",")
     # Names with blanks in them are common between tabs; elsewhere a tab is a blank like any other.
-    return ord("\t") if ".tsv" in os.path.basename(path) and b"\t" in unquoted else 0
+    return ord("\t") if split_suffix(path)[0] == ".tsv" and b"\t" in unquoted else 0
 
 
 def _header_names(rows: list[list[bytes]], options: ReadOptions, delimiter: int) -> list[str] | None:
@@ -125,7 +125,7 @@ def write(graph: Graph, path: str, compression: str | None) -> None:
     from shoal.io.files import replacing_stream
     from shoal.io.text_target import format_labels, format_weights, write_columns
 
-    is_csv = ".csv" in os.path.basename(path)
+    is_csv = split_suffix(path)[0] == ".csv"
     labels = format_labels(graph.labels)
     if is_csv or labels is not None:
         warn_of_lost_vertices(graph, path)

@@ -57,6 +57,12 @@ class Shard:
     workspaces: list[Workspace] = field(default_factory=list)
     _edges: dict[bool, tuple[np.ndarray, ...]] = field(default_factory=dict)
 
+    @property
+    def types(self) -> tuple[np.dtype, np.dtype, np.dtype | None]:
+        """Element types of vertex ids, edge offsets and weights."""
+        weights = self.graph.weights
+        return self.graph.indices.dtype, self.graph.indptr.dtype, None if weights is None else weights.dtype
+
     def acquire_workspace(self) -> Workspace:
         """Return buffers nobody else uses, from an earlier run if there are any."""
         try:
@@ -116,13 +122,10 @@ class CPUDevice:
             _force_direction(recording, direction)
         if phase.until is not None:
             check_until(recording, phase.until)
-        graph = shard.graph
-        weight = None if graph.weights is None else graph.weights.dtype
-        types = (graph.indices.dtype, graph.indptr.dtype, weight)
-        key = (_recording_key(recording, phase), types)
+        key = (_recording_key(recording, phase), shard.types)
         loaded = _phases.get(key)
         if loaded is None:
-            loaded = _compile(program, recording, phase, *types)
+            loaded = _compile(program, recording, phase, *shard.types)
             with _phases_lock:
                 _phases[key] = loaded
         return loaded

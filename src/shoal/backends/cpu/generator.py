@@ -364,7 +364,7 @@ def _write_ordered(writer: _Writer, number: int, operator: Operator) -> tuple[li
     }
     rules = [rule, priority, where]
     state = writer.state(*rules)
-    templates = ("relax", "relax_block", "sort_in", "take_spilled", "ordered_push")
+    templates = ("relax_block", "sort_in", "take_spilled", "ordered_push")
     names = {template: f"{template}_{number}" for template in templates}
     for template in templates:
         writer.kernel(ordered, template, number, hooks, {"HAS_WHERE": where is not None}, rules, names)
@@ -404,14 +404,12 @@ def _write_reduction(writer: _Writer, number: int, operator: Operator) -> tuple[
     _write_combiners(writer, number, operator, first_column)
     names = {n: f"{n.lower()}_{number}" for n in ("IDENTITY", "COMBINE", "STORE", "ZERO", "ADD")}
     source, from_queue = _source_range(writer, operator)
-    edges, jit = "", "inner()"
+    edges = ""
     if operator.kind == "gather":
         writer.uses_in_edges = True
         hooks["FINISH"] = writer.call(operator.rules["finish"])
         edges = ", in_indptr, in_indices, in_weights"
-        # Reassociation lets the compiler sum with several accumulators; the order stays fixed for a given module.
-        jit = "inner(fastmath={'reassoc', 'contract', 'nsz'})"
-    tail = writer.kernel(vertices, operator.kind, number, hooks, {"FROM_QUEUE": from_queue}, rules, names, jit)
+    tail = writer.kernel(vertices, operator.kind, number, hooks, {"FROM_QUEUE": from_queue}, rules, names)
     call = (
         f"{operator.kind}_{number}(thread, num_threads, control, {_work(number)}, {source}, queue, partials"
         f"{edges}{tail})"
@@ -433,7 +431,7 @@ def _write_combiners(writer: _Writer, number: int, operator: Operator, first_col
     if value is not None:
         writer.parts += [
             f"@inner(forceinline=True)\ndef zero_{number}():\n    return {_IDENTITY[value.name]}",
-            f"@inner(forceinline=True, fastmath={{'reassoc', 'contract', 'nsz'}})\ndef add_{number}(left, right):\n"
+            f"@inner(forceinline=True)\ndef add_{number}(left, right):\n"
             f"    return {_COMBINE[value.name].format('left', 'right')}",
         ]
     count = len(scalars)

@@ -130,31 +130,43 @@ def settle_bins(control, bins):
     store(control, ENTERED, 0)
 
 
-def relax(control, blocks, links, bins, spill, thread, current, src, indptr, indices, weights, STATE):
-    """Visit the edges of one vertex; enter the destinations that improved."""
-    start = nonnegative(np.int64(indptr[src]))
-    stop = np.int64(indptr[src + 1])
-    for edge in range(start, stop):
-        dst = nonnegative(np.int64(indices[edge]))
-        if HAS_WHERE and not WHERE(vertex=dst):
-            continue
-        before = PRIORITY(vertex=dst)
-        if RULE(src=src, dst=dst, edge=edge):
-            after = PRIORITY(vertex=dst)
-            if after != before or after == current:
-                add_entry(control, blocks, links, bins, spill, thread, current, dst, after)
-    return stop - start
-
-
 def relax_block(control, blocks, links, bins, spill, thread, current, block, indptr, indices, weights, STATE):
-    """Relax the vertices of a block that are not stale, then free it."""
+    """Visit the edges of a block's vertices that are not stale, enter the destinations that improved, free the block."""
     visited = 0
     for entry in range(links[2 * block + 1]):
         src = nonnegative(np.int64(blocks[block, entry]))
-        if PRIORITY(vertex=src) >= current:
-            visited += relax(control, blocks, links, bins, spill, thread, current, src, indptr, indices, weights, STATE)
+        if PRIORITY(vertex=src) < current:
+            continue
+        start = nonnegative(np.int64(indptr[src]))
+        stop = np.int64(indptr[src + 1])
+        visited += stop - start
+        for edge in range(start, stop):
+            dst = nonnegative(np.int64(indices[edge]))
+            if HAS_WHERE and not WHERE(vertex=dst):
+                continue
+            before = PRIORITY(vertex=dst)
+            if RULE(src=src, dst=dst, edge=edge):
+                after = PRIORITY(vertex=dst)
+                if after != before or after == current:
+                    add_entry(control, blocks, links, bins, spill, thread, current, dst, after)
     free_block(links, bins, thread, block)
     return visited
+
+
+@inner
+def next_block(control, work, links, bins, thread, column, queue, base, alone):
+    """Return the next block of the current bucket: a published one, else one this thread added, up to a limit."""
+    if load(control, STOP) != 0:
+        return NONE
+    if alone < 0:
+        item = fetch_add(control, work, 1)
+        if item < control[TODO]:
+            return np.int64(queue[base + item])
+    block = bins[thread, column]
+    if block == NONE or alone >= ALONE_BLOCKS:
+        return NONE
+    bins[thread, column] = links[2 * block]
+    return block
 
 
 def sort_in(control, blocks, links, bins, spill, thread, current, STATE):
@@ -197,22 +209,16 @@ def ordered_push(thread, num_threads, control, work, blocks, links, bins, queue,
     visited = 0
     if control[HAS_SPILLED] != 0:
         take_spilled(thread, num_threads, control, blocks, links, bins, spill, current, STATE)
-    while load(control, STOP) == 0:
-        item = fetch_add(control, work, 1)
-        if item >= control[TODO]:
-            break
-        block = nonnegative(np.int64(queue[base + item]))
-        visited += relax_block(
-            control, blocks, links, bins, spill, thread, current, block, indptr, indices, weights, STATE
-        )
     column = nonnegative(current & (NUM_NEAR - 1))
-    for _ in range(ALONE_BLOCKS):
-        block = bins[thread, column]
-        if block == NONE or load(control, STOP) != 0:
+    alone = -1  # blocks of its own that the thread has taken; negative while published ones are left
+    while True:
+        block = next_block(control, work, links, bins, thread, column, queue, base, alone)
+        if block == NONE:
             break
-        bins[thread, column] = links[2 * block]
+        if alone >= 0 or load(control, work) >= control[TODO]:
+            alone += 1
         visited += relax_block(
-            control, blocks, links, bins, spill, thread, current, block, indptr, indices, weights, STATE
+            control, blocks, links, bins, spill, thread, current, nonnegative(block), indptr, indices, weights, STATE
         )
     fetch_add(control, EDGES, visited)
     lowest_bin(control, bins, thread, current)
@@ -238,6 +244,7 @@ __all__ = [
     "add_entry",
     "free_block",
     "lowest_bin",
+    "next_block",
     "publish",
     "settle_bins",
     "take_block",

@@ -103,12 +103,10 @@ def parse_word(place):
     """
     word = word_at(place) ^ np.uint64(0x3030303030303030)
     others = ((word + np.uint64(0x7676767676767676)) | word) & np.uint64(0x8080808080808080)
-    count = 8
-    if others != 0:
-        count = np.int64(trailing_zeros(others) >> np.uint64(3))
-        if count == 0:
-            return 0, 0
-        word <<= np.uint64(64 - 8 * count)
+    count = 8 if others == 0 else np.int64(trailing_zeros(others) >> np.uint64(3))
+    if count == 0:
+        return 0, 0
+    word <<= np.uint64(64 - 8 * count)
     word = (word * np.uint64(10) + (word >> np.uint64(8))) & np.uint64(0x00FF00FF00FF00FF)
     word = (word * np.uint64(100) + (word >> np.uint64(16))) & np.uint64(0x0000FFFF0000FFFF)
     word = (word * np.uint64(10000) + (word >> np.uint64(32))) & np.uint64(0xFFFFFFFF)

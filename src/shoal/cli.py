@@ -1,0 +1,97 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The command line: ``shoal COMMAND ...``; each family of commands is a module of `shoal.commands`.
+
+Whatever a user can get wrong ends here as one line on standard error that begins with ``shoal: error:``, and exit
+status 2.  Results go to standard output, progress to standard error and only on a terminal.
+"""
+
+from __future__ import annotations
+
+import os
+import sys
+from collections.abc import Sequence
+from typing import Annotated
+
+import typer
+
+from shoal import __version__
+from shoal.commands import benchmark, files, generators, machine, search, validation, whole_graph
+from shoal.errors import ShoalError
+
+BAD_INPUT = 2
+INTERRUPTED = 130  # what a shell reports for a process that SIGINT ended
+
+#: The base of typer's own complaints; typer exports only this leaf of it, and where it lives depends on the version.
+_UsageError = next(base for base in typer.BadParameter.__mro__ if base.__name__ == "ClickException")
+
+app = typer.Typer(
+    name="shoal",
+    help="Graph analytics: run algorithms on graph files, and make, convert, inspect and check such files.",
+    add_completion=False,
+    pretty_exceptions_enable=False,
+)
+
+_ALGORITHMS = "Algorithms"
+_FILES = "Graph files"
+_REST = "Machine"
+
+for name, command, panel in (
+    ("bfs", search.bfs, _ALGORITHMS),
+    ("sssp", search.sssp, _ALGORITHMS),
+    ("cc", whole_graph.cc, _ALGORITHMS),
+    ("bc", whole_graph.bc, _ALGORITHMS),
+    ("pagerank", whole_graph.pagerank, _ALGORITHMS),
+    ("convert", files.convert, _FILES),
+    ("info", files.info, _FILES),
+    ("validate", validation.validate, _FILES),
+    ("devices", machine.devices, _REST),
+    ("bench", benchmark.bench, _REST),
+):
+    app.command(name, rich_help_panel=panel)(command)
+app.add_typer(generators.app, name="generate", rich_help_panel=_FILES)
+
+
+@app.callback(invoke_without_command=True)
+def start(
+    context: typer.Context,
+    version: Annotated[bool, typer.Option("--version", help="Print the version and exit.")] = False,
+) -> None:
+    if version:
+        print(f"shoal {__version__}")
+    elif context.invoked_subcommand is None:
+        print(context.get_help())
+
+
+def main(arguments: Sequence[str] | None = None) -> int:
+    """Run the command line and return its exit status."""
+    try:
+        status = app(args=arguments, prog_name="shoal", standalone_mode=False)
+        sys.stdout.flush()
+    except (KeyboardInterrupt, typer.Abort):
+        status = INTERRUPTED
+    except BrokenPipeError:
+        return _end_quietly()
+    except MemoryError as error:
+        return _complain(str(error) or "there is not enough memory")
+    except ShoalError as error:
+        return _complain(str(error))
+    except _UsageError as error:
+        return _complain(error.format_message())  # type: ignore[attr-defined]
+    if status == INTERRUPTED:
+        print("shoal: interrupted", file=sys.stderr)
+    return status if isinstance(status, int) else 0
+
+
+def _complain(message: str) -> int:
+    print("shoal: error:", " ".join(message.split()), file=sys.stderr)
+    return BAD_INPUT
+
+
+def _end_quietly() -> int:
+    """Nobody reads the output any more (``shoal ... | head``): do not let the interpreter complain about it at exit."""
+    os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+    return 1
+
+
+if __name__ == "__main__":
+    sys.exit(main())

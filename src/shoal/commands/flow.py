@@ -1,0 +1,126 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What every command does that runs an algorithm: check, read, run, write, print."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+
+import shoal
+from shoal.commands import display
+from shoal.commands.options import ReadingOptions, RunOptions
+from shoal.commands.result_files import check_output, write_result
+from shoal.commands.vertex_names import names_of
+from shoal.errors import OutOfMemoryError
+from shoal.graph import Graph
+from shoal.memory import available_memory_bytes, estimate_memory
+from shoal.results import ComponentsResult, Result, TraversalResult
+
+ALGORITHMS: dict[str, Callable[..., Any]] = {
+    "bfs": shoal.bfs,
+    "sssp": shoal.sssp,
+    "cc": shoal.connected_components,
+    "bc": shoal.betweenness_centrality,
+    "pagerank": shoal.pagerank,
+}
+NUM_ROWS_SHOWN = 5
+
+
+def run_algorithm(
+    algorithm: str, path: str, reading: ReadingOptions, run: RunOptions, choose: Callable[[Graph], dict[str, Any]]
+) -> None:
+    """Run ``algorithm`` on a graph file; ``choose`` gives its arguments, given the graph."""
+    strategies = run.strategies()
+    check_output(run.output)
+    with display.stages(run.quiet) as begin:
+        begin(f"reading {path}")
+        started = time.perf_counter()
+        graph = reading.read(path)
+        load_seconds = time.perf_counter() - started
+        arguments = choose(graph) | strategies
+        _check_memory(graph, algorithm, arguments)
+        begin(f"running {algorithm}" + (" and checking the result" if run.validate else ""))
+        result = ALGORITHMS[algorithm](graph, **arguments, validate=run.validate)
+        if run.output is not None:
+            begin(f"writing {run.output}")
+            write_result(result, run.output)
+    if run.json:
+        display.print_json({"result": summary_of(result), "stats": result.stats.to_dict(), "load_seconds": load_seconds})
+    elif not run.quiet:
+        _print_result(algorithm, path, result, load_seconds, run)
+
+
+def _check_memory(graph: Graph, algorithm: str, arguments: dict[str, Any]) -> None:
+    estimate = estimate_memory(graph, algorithm, **arguments)
+    needed, available = estimate.total_bytes - estimate.graph_bytes, available_memory_bytes()
+    if needed > available:
+        raise OutOfMemoryError(
+            f"{algorithm} needs about {display.format_bytes(needed)} of memory beside the graph; "
+            f"{display.format_bytes(available)} is available"
+        )
+
+
+def summary_of(result: Result) -> dict[str, Any]:
+    """Return the result's summary with the file's own ids."""
+    summary = result.summary()
+    if summary.get("top_vertex") is not None:
+        summary["top_vertex"] = result.graph.label_of(summary["top_vertex"])
+    return summary
+
+
+def _print_result(algorithm: str, path: str, result: Result, load_seconds: float, run: RunOptions) -> None:
+    stats = result.stats
+    facts = summary_of(result) | {
+        "load seconds": load_seconds,
+        "seconds": stats.seconds,
+        "supersteps": stats.num_supersteps,
+        "edges visited": stats.edges_visited,
+        "TEPS (stored edges / second)": result.graph.num_edges / stats.seconds if stats.seconds else None,
+        "peak memory beside the graph": display.format_bytes(stats.peak_memory_bytes),
+    }
+    if run.validate:
+        facts["validated"] = True
+    if run.output is not None:
+        facts["written"] = run.output
+    display.print_facts(f"{algorithm} on {path}", facts)
+    title, rows = _top_rows(result)
+    if rows:
+        display.print_rows(title, rows)
+
+
+def _top_rows(result: Result) -> tuple[str, dict[str, Any]]:
+    """Return the few rows that say most: largest components, farthest vertices, highest values."""
+    graph = result.graph
+    if graph.num_vertices == 0:
+        return "", {}
+    if isinstance(result, ComponentsResult):
+        return "largest components", _largest_components(result)
+    columns = [name for name in result.table() if name != "vertex"]
+    values = result.table()[columns[0]]
+    if isinstance(result, TraversalResult):
+        reached = np.flatnonzero(np.isfinite(values) & (values >= 0))
+        top = reached[np.argsort(-values[reached], kind="stable")[:NUM_ROWS_SHOWN]]
+        title = "farthest vertices" if result.distance.ndim == 1 else "farthest from the first source"
+    else:
+        top = np.argsort(-values, kind="stable")[:NUM_ROWS_SHOWN]
+        title = f"highest {columns[0]}"
+    table = result.table()
+    shown: dict[str, Any] = {"vertex": names_of(graph, top).tolist()}
+    for name in columns[:2]:
+        cells = table[name][top]
+        shown[name] = (names_of(graph, cells) if name.startswith("parent") else cells).tolist()
+    return title, {name: [_as_name(v) if name in ("vertex", "parent") else v for v in vs] for name, vs in shown.items()}
+
+
+def _largest_components(result: ComponentsResult) -> dict[str, Any]:
+    sizes = np.bincount(result.label)
+    top = np.argsort(-sizes, kind="stable")[: min(NUM_ROWS_SHOWN, result.count)]
+    return {"label": [_as_name(v) for v in names_of(result.graph, top).tolist()], "vertices": sizes[top].tolist()}
+
+
+def _as_name(value: Any) -> str:
+    """An id is a name: no thousands separators."""
+    return "-" if value is None else str(value)

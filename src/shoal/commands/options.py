@@ -1,0 +1,129 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What many commands take, declared once.
+
+A group of options is a dataclass whose fields are annotated as typer's parameters are.  A command has one parameter of
+that class; `expanded` puts the group's fields in its place, so that typer sees them and the command gets the object.
+"""
+
+from __future__ import annotations
+
+import functools
+import inspect
+from collections.abc import Callable
+from dataclasses import MISSING, dataclass, fields, is_dataclass
+from typing import Annotated, Any, get_type_hints
+
+import typer
+
+from shoal.config import CONFIG_NAMES, DEFAULT, RunConfig
+from shoal.graph import Graph
+
+_READING = "Reading the graph"
+_RUNNING = "Running"
+_OUTPUT = "Output"
+
+GraphPath = Annotated[str, typer.Argument(metavar="GRAPH", help="A graph file; its format goes by suffix and content.")]
+Json = Annotated[
+    bool, typer.Option("--json", help="Print one JSON object and nothing else there.", rich_help_panel=_OUTPUT)
+]
+Quiet = Annotated[bool, typer.Option("--quiet", help="Print nothing but errors.", rich_help_panel=_OUTPUT)]
+
+
+@dataclass(frozen=True)
+class ReadingOptions:
+    """How a graph file is read: keyword arguments of `shoal.read`."""
+
+    format: Annotated[
+        str | None, typer.Option(help="Format of the file, if not by suffix and content.", rich_help_panel=_READING)
+    ] = None
+    directed: Annotated[
+        bool | None,
+        typer.Option("--directed/--undirected", help="If not as the file says.", rich_help_panel=_READING),
+    ] = None
+    deduplicate: Annotated[
+        bool, typer.Option("--deduplicate", help="Keep one of parallel edges.", rich_help_panel=_READING)
+    ] = False
+    drop_self_loops: Annotated[
+        bool, typer.Option("--drop-self-loops", help="Leave out self-loops.", rich_help_panel=_READING)
+    ] = False
+
+    def read(self, path: str) -> Graph:
+        """Read the graph."""
+        from shoal.io import read
+
+        return read(path, **vars(self))
+
+
+@dataclass(frozen=True)
+class RunOptions:
+    """How an algorithm is run (the fields of `RunConfig`) and what becomes of its result."""
+
+    devices: Annotated[
+        str, typer.Option(help="auto, cpu, or cpu:1xT for T threads.", rich_help_panel=_RUNNING)
+    ] = DEFAULT.devices
+    execution: Annotated[str, typer.Option(help="auto or bsp.", rich_help_panel=_RUNNING)] = DEFAULT.execution
+    direction: Annotated[
+        str, typer.Option(help="auto, push or pull.", rich_help_panel=_RUNNING)
+    ] = DEFAULT.direction
+    do_a: Annotated[
+        float, typer.Option(help="Push turns to pull when FV > BV do_a.", rich_help_panel=_RUNNING)
+    ] = DEFAULT.do_a
+    do_b: Annotated[
+        float, typer.Option(help="Pull turns back when FV < BV do_b.", rich_help_panel=_RUNNING)
+    ] = DEFAULT.do_b
+    deterministic: Annotated[
+        bool, typer.Option("--deterministic", help="The same parents in every run.", rich_help_panel=_RUNNING)
+    ] = DEFAULT.deterministic
+    stats: Annotated[
+        str, typer.Option(help="full (a row per superstep) or totals.", rich_help_panel=_RUNNING)
+    ] = DEFAULT.stats
+    validate: Annotated[
+        bool, typer.Option("--validate", help="Check the result's properties.", rich_help_panel=_RUNNING)
+    ] = False
+    output: Annotated[
+        str | None,
+        typer.Option(metavar="FILE", help="Write the result: .parquet, .csv or .npz.", rich_help_panel=_OUTPUT),
+    ] = None
+    json: Json = False
+    quiet: Quiet = False
+
+    def strategies(self) -> dict[str, Any]:
+        """Return the fields of `RunConfig`, checked."""
+        chosen = {name: getattr(self, name) for name in sorted(CONFIG_NAMES)}
+        RunConfig(**chosen)
+        return chosen
+
+
+def expanded(command: Callable[..., None]) -> Callable[..., None]:
+    """Return ``command`` with the fields of its option groups as parameters of its own."""
+    parameters: list[inspect.Parameter] = []
+    groups: dict[str, Any] = {}
+    for parameter in inspect.signature(command, eval_str=True).parameters.values():
+        if is_dataclass(parameter.annotation):
+            groups[parameter.name] = parameter.annotation
+            parameters += _parameters_of(parameter.annotation)
+        else:
+            parameters.append(parameter.replace(kind=inspect.Parameter.KEYWORD_ONLY))
+
+    @functools.wraps(command)
+    def run(**given: Any) -> None:
+        objects = {name: group(**{f.name: given.pop(f.name) for f in fields(group)}) for name, group in groups.items()}
+        command(**given, **objects)
+
+    run.__signature__ = inspect.Signature(parameters)  # type: ignore[attr-defined]
+    run.__annotations__ = {parameter.name: parameter.annotation for parameter in parameters}
+    del run.__wrapped__  # type: ignore[attr-defined]
+    return run
+
+
+def _parameters_of(group: Any) -> list[inspect.Parameter]:
+    hints = get_type_hints(group, include_extras=True)
+    return [
+        inspect.Parameter(
+            field.name,
+            inspect.Parameter.KEYWORD_ONLY,
+            default=inspect.Parameter.empty if field.default is MISSING else field.default,
+            annotation=hints[field.name],
+        )
+        for field in fields(group)
+    ]

@@ -1,0 +1,124 @@
+# SPDX-License-Identifier: Apache-2.0
+"""``shoal validate``: check a result that ``--output`` wrote against its graph."""
+
+from __future__ import annotations
+
+from typing import Annotated, Any
+
+import numpy as np
+import typer
+
+from shoal.commands import display
+from shoal.commands.flow import ALGORITHMS
+from shoal.commands.options import GraphPath, Json, Quiet, ReadingOptions, expanded
+from shoal.commands.result_files import read_result
+from shoal.commands.vertex_names import find_vertices
+from shoal.errors import ArgumentError, check_choice
+from shoal.graph import Graph
+
+_COLUMNS = {"cc": "label", "bc": "centrality", "pagerank": "rank"}
+#: The options that each algorithm's verifier understands.
+_UNDERSTOOD: dict[str, tuple[str, ...]] = {
+    "bfs": ("source", "target", "cutoff"),
+    "sssp": ("source", "target", "cutoff"),
+    "cc": (),
+    "bc": ("source", "normalized", "endpoints"),
+    "pagerank": ("damping", "tolerance", "iterations", "weighted"),
+}
+
+
+@expanded
+def validate(
+    path: GraphPath,
+    result: Annotated[str, typer.Argument(metavar="RESULT", help="What --output wrote: .parquet, .csv or .npz.")],
+    algorithm: Annotated[str, typer.Option(help=f"What made it: {', '.join(ALGORITHMS)}.")],
+    reading: ReadingOptions,
+    source: Annotated[
+        list[str] | None, typer.Option(metavar="ID", help="As the algorithm was given: the file's own id.")
+    ] = None,
+    target: Annotated[list[str] | None, typer.Option(metavar="ID", help="As bfs and sssp were given.")] = None,
+    cutoff: Annotated[float | None, typer.Option(help="As bfs and sssp were given.")] = None,
+    normalized: Annotated[bool | None, typer.Option(help="As bc was given.")] = None,
+    endpoints: Annotated[bool | None, typer.Option("--endpoints", help="As bc was given.")] = None,
+    damping: Annotated[float | None, typer.Option(help="As pagerank was given.")] = None,
+    tolerance: Annotated[float | None, typer.Option(help="As pagerank was given.")] = None,
+    iterations: Annotated[int | None, typer.Option(help="As pagerank was given.")] = None,
+    weighted: Annotated[bool | None, typer.Option("--weighted", help="As pagerank was given.")] = None,
+    json: Json = False,
+    quiet: Quiet = False,
+) -> None:
+    """Check that a result has the properties that only a right one has."""
+    check_choice("algorithm", algorithm, ALGORITHMS)
+    options = {
+        "source": source, "target": target, "cutoff": cutoff, "normalized": normalized, "endpoints": endpoints,
+        "damping": damping, "tolerance": tolerance, "iterations": iterations, "weighted": weighted,
+    }  # fmt: skip
+    given = {name: value for name, value in options.items() if value is not None and value != []}
+    _check_options(algorithm, given)
+    with display.stages(quiet) as begin:
+        begin(f"reading {path} and {result}")
+        graph = reading.read(path)
+        checks = _prepare(graph, algorithm, result, given)
+        begin(f"checking {result}")
+        checks()
+    if json:
+        display.print_json({"valid": True, "algorithm": algorithm, "vertices": graph.num_vertices})
+    elif not quiet:
+        print(f"{result}: a valid result of {algorithm} on {path}")
+
+
+def _check_options(algorithm: str, given: dict[str, Any]) -> None:
+    for name, value in given.items():
+        if name not in _UNDERSTOOD[algorithm]:
+            allowed = ", ".join(_UNDERSTOOD[algorithm]) or "none"
+            raise ArgumentError(f"{name}={value!r} does not belong to {algorithm}; allowed options: {allowed}")
+    if algorithm in ("bfs", "sssp") and "source" not in given:
+        raise ArgumentError(f"source is missing; a result of {algorithm} is checked against where it started")
+
+
+def _prepare(graph: Graph, algorithm: str, result: str, given: dict[str, Any]) -> Any:
+    """Read the result and return the call that verifies it."""
+    if algorithm in ("bfs", "sssp"):
+        return _prepare_search(graph, algorithm, result, given)
+    column = _COLUMNS[algorithm]
+    values = read_result(result, graph, [column])[column]
+    if algorithm == "cc":
+        from shoal.algorithms.verify_components import verify_components
+
+        return lambda: verify_components(graph, values)
+    if algorithm == "bc":
+        from shoal.algorithms.verify_centrality import verify_betweenness
+
+        sources = find_vertices(graph, "source", given.pop("source", None))
+        chosen = sources if sources is None else np.atleast_1d(sources)
+        return lambda: verify_betweenness(graph, values, sources=chosen, **given)
+    from shoal.algorithms.verify_pagerank import verify_pagerank
+
+    return lambda: verify_pagerank(graph, values, **given)
+
+
+def _prepare_search(graph: Graph, algorithm: str, result: str, given: dict[str, Any]) -> Any:
+    from shoal.algorithms.verify_bfs import verify_bfs
+    from shoal.algorithms.verify_sssp import verify_sssp
+
+    source = find_vertices(graph, "source", given["source"])
+    targets = find_vertices(graph, "target", given.get("target"))
+    numbers = [""] if isinstance(source, int) else [f"_{k}" for k in range(len(source))]
+    wanted = [name for k in numbers for name in (f"distance{k}", f"parent{k}?")]
+    columns = read_result(result, graph, wanted)
+    distance = [columns[f"distance{k}"] for k in numbers]
+    parent = [columns[f"parent{k}"] for k in numbers if f"parent{k}" in columns]
+    arrays = [np.stack(distance), np.stack(parent) if parent else None]
+    if isinstance(source, int):
+        arrays = [distance[0], parent[0] if parent else None]
+    verify = {"bfs": verify_bfs, "sssp": verify_sssp}[algorithm]
+    cutoff = _as_hops(given.get("cutoff")) if algorithm == "bfs" else given.get("cutoff")
+    return lambda: verify(graph, source, *arrays, cutoff=cutoff, targets=targets)
+
+
+def _as_hops(cutoff: float | None) -> int | None:
+    if cutoff is None:
+        return None
+    if cutoff != int(cutoff):
+        raise ArgumentError(f"cutoff={cutoff} is not allowed; bfs counts whole hops")
+    return int(cutoff)
