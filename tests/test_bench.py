@@ -169,6 +169,7 @@ def test_file_is_made_undirected_and_simple(tmp_path):
     assert found.graphs[0]["note"] == "made undirected and simple"
     assert found.cell(str(path), "bfs", "scipy").seconds
     assert found.cell(str(path), "sssp", "scipy").note == "the graph has no weights"
+    assert "the graph has no weights" in rendered(found)
 
 
 def test_cores_and_environment_are_given_back():

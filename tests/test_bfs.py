@@ -28,7 +28,7 @@ def check(graph, source, **options):
     return result
 
 
-@given(graphs(), st.sampled_from(DIRECTIONS), st.data())
+@given(graphs(any_width=True), st.sampled_from(DIRECTIONS), st.data())
 def test_random_graphs(graph, direction, data):
     source = data.draw(st.integers(0, graph.num_vertices - 1))
     result = check(graph, source, direction=direction)
@@ -116,6 +116,13 @@ def test_cutoff(graph, direction, cutoff, data):
     result = shoal.bfs(graph, source, cutoff=cutoff, direction=direction)
     np.testing.assert_array_equal(result.distance, np.where(whole > cutoff, -1, whole))
     verify_bfs(graph, source, result.distance, result.parent, cutoff=cutoff)
+
+
+def test_a_batch_on_64_bit_ids():
+    graph = LARGER["64-bit"]()
+    result = shoal.bfs(graph, [1, 2, 3])
+    np.testing.assert_array_equal(result.distance, oracles.bfs_distance(graph, [1, 2, 3]))
+    verify_bfs(graph, [1, 2, 3], result.distance, result.parent)
 
 
 def test_cutoff_in_a_batch():

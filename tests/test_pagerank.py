@@ -26,7 +26,7 @@ def check(graph, **options):
     return result
 
 
-@given(graphs(), st.sampled_from([0.85, 0.5, 0.95, 0.0]))
+@given(graphs(any_width=True), st.sampled_from([0.85, 0.5, 0.95, 0.0]))
 def test_random_graphs(graph, damping):
     check(graph, damping=damping)
 

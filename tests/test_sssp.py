@@ -46,7 +46,7 @@ def check(graph, source, **options):
     return result
 
 
-@given(graphs(weights="any"), st.data())
+@given(graphs(weights="any", any_width=True), st.data())
 def test_random_weighted_graphs(graph, data):
     source = data.draw(st.integers(0, graph.num_vertices - 1))
     result = check(graph, source)

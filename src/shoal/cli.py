@@ -10,7 +10,7 @@ from __future__ import annotations
 import os
 import sys
 from collections.abc import Sequence
-from typing import Annotated
+from typing import Annotated, Any
 
 import typer
 
@@ -22,7 +22,7 @@ BAD_INPUT = 2
 INTERRUPTED = 130  # what a shell reports for a process that SIGINT ended
 
 #: The base of typer's own complaints; typer exports only this leaf of it, and where it lives depends on the version.
-_UsageError = next(base for base in typer.BadParameter.__mro__ if base.__name__ == "ClickException")
+_UsageError: Any = next(base for base in typer.BadParameter.__mro__ if base.__name__ == "ClickException")
 
 app = typer.Typer(
     name="shoal",
@@ -76,7 +76,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     except ShoalError as error:
         return _complain(str(error))
     except _UsageError as error:
-        return _complain(error.format_message())  # type: ignore[attr-defined]
+        return _complain(error.format_message() + _allowed_commands(error))
     if status == INTERRUPTED:
         print("shoal: interrupted", file=sys.stderr)
     return status if isinstance(status, int) else 0
@@ -85,6 +85,12 @@ def main(arguments: Sequence[str] | None = None) -> int:
 def _complain(message: str) -> int:
     print("shoal: error:", " ".join(message.split()), file=sys.stderr)
     return BAD_INPUT
+
+
+def _allowed_commands(error: Any) -> str:
+    """Return the words that say which commands there are, if it was a command that was wrong."""
+    commands = getattr(getattr(error.ctx, "command", None), "commands", {})
+    return f" Allowed: {', '.join(commands)}." if "command" in error.format_message() and commands else ""
 
 
 def _end_quietly() -> int:

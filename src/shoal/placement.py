@@ -31,7 +31,7 @@ def place(graph: Graph, devices: str = DEFAULT.devices) -> Placed:
     [0, 1, 2]
     """
     if not isinstance(graph, Graph):
-        raise ArgumentError(f"graph={graph!r} is not a shoal.Graph")
+        raise ArgumentError(f"graph is a {type(graph).__name__}; it must be a shoal.Graph")
     spec = parse_devices(devices)
     from shoal.backends.cpu.backend import CPUDevice
 
@@ -46,7 +46,7 @@ def placed_on(graph: Graph | Placed, devices: str) -> Placed:
             raise ArgumentError(f"devices={devices!r} does not fit: the graph is placed on {graph.devices!r}")
         return graph
     if not isinstance(graph, Graph):
-        raise ArgumentError(f"graph={graph!r} is neither a shoal.Graph nor what shoal.place returned")
+        raise ArgumentError(f"graph is a {type(graph).__name__}; it must be a shoal.Graph or what shoal.place returned")
     placed = graph._cache.get(("placed", devices))
     if placed is None:
         placed = graph._cache[("placed", devices)] = place(graph, devices)

@@ -36,11 +36,12 @@ class Stats:
         """Edges looked at (W)."""
         return int(self.trace[:, 3].sum())
 
-    def include(self, other: Stats) -> None:
-        """Add a run that belongs to the same call."""
+    def including(self, other: Stats) -> Stats:
+        """Add a run that belongs to the same call; return the sum."""
         self.seconds += other.seconds
         self.peak_memory_bytes = max(self.peak_memory_bytes, other.peak_memory_bytes)
         self.trace = np.concatenate([self.trace, other.trace])
+        return self
 
     def to_dict(self) -> dict[str, Any]:
         """Return everything as plain numbers, strings, lists and dicts."""

@@ -29,7 +29,7 @@ def graph_of(graph: Graph | Placed) -> Graph:
     if isinstance(graph, Placed):
         return graph.graph
     if not isinstance(graph, Graph):
-        raise ArgumentError(f"graph={graph!r} is neither a shoal.Graph nor what shoal.place returned")
+        raise ArgumentError(f"graph is a {type(graph).__name__}; it must be a shoal.Graph or what shoal.place returned")
     return graph
 
 

@@ -194,10 +194,7 @@ def betweenness_centrality(
         total += outcome.state["centrality"]
         if endpoints:
             _add_endpoints(total, batch, outcome.state["depth"])
-        if stats is None:
-            stats = outcome.stats
-        else:
-            stats.include(outcome.stats)
+        stats = outcome.stats if stats is None else stats.including(outcome.stats)
     total *= _scale(plain, chosen, normalized, endpoints)
     if stats is None:
         stats = _run_batch(graph, everyone[:0], config).stats

@@ -214,14 +214,20 @@ def _bfs_single(graph, plain: Graph, source: Any, cutoff: int | None, targets: A
 
 def _bfs_batch(graph, plain: Graph, source: Any, cutoff: int | None, config: RunConfig) -> TraversalResult:
     sources = check_vertices("source", source, plain.num_vertices)
-    if not 0 < len(sources) <= MAX_BATCH:
-        raise ArgumentError(f"source has {len(sources)} vertices; a batch may have 1 to {MAX_BATCH}")
-    outcome = run_configured(BatchBFS(len(sources), cutoff), graph, config, {"sources": sources})
-    distance = np.ascontiguousarray(outcome.state["distance"].T)
-    parent = np.ascontiguousarray(outcome.state["parent"].T)
+    if len(sources) == 0:
+        raise ArgumentError("source has 0 vertices; a batch needs at least 1")
+    distance = np.empty((len(sources), plain.num_vertices), np.int32)
+    parent = np.empty(distance.shape, plain.indices.dtype)
+    stats = None
+    for first in range(0, len(sources), MAX_BATCH):
+        batch = sources[first : first + MAX_BATCH]
+        outcome = run_configured(BatchBFS(len(batch), cutoff), graph, config, {"sources": batch})
+        distance[first : first + MAX_BATCH] = outcome.state["distance"].T
+        parent[first : first + MAX_BATCH] = outcome.state["parent"].T
+        stats = outcome.stats if stats is None else stats.including(outcome.stats)
     if config.deterministic:
         parent = np.stack([_smallest_parents(graph, row, config) for row in distance])
-    return TraversalResult(plain, outcome.stats, sources, distance, parent)
+    return TraversalResult(plain, stats, sources, distance, parent)
 
 
 def _smallest_parents(graph: Graph | Placed, distance: np.ndarray, config: RunConfig) -> np.ndarray:

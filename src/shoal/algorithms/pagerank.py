@@ -157,8 +157,9 @@ def _out_weight(graph: Graph, weighted: bool) -> np.ndarray:
     """Return what each vertex's rank is divided by: its out-degree, or the sum of its out-weights."""
     if not weighted or graph.weights is None:
         return graph.degree
-    if graph.min_weight is not None and graph.min_weight < 0:
-        raise ArgumentError(f"weighted=True needs weights of at least 0; the smallest is {graph.min_weight}")
+    for weight in (graph.min_weight, graph.max_weight):
+        if weight is not None and not 0 <= weight < np.inf:
+            raise ArgumentError(f"weighted=True needs finite weights of at least 0; the graph has weight {weight}")
     return np.asarray(graph.to_scipy().sum(axis=1), dtype=np.float64).reshape(-1)
 
 
@@ -169,9 +170,9 @@ def _start_distribution(personalization: Any, num_vertices: int) -> np.ndarray |
     if isinstance(personalization, Mapping):
         vertices = check_vertices("personalization", list(personalization), num_vertices)
         values = np.zeros(num_vertices)
-        values[vertices] = list(personalization.values())
+        values[vertices] = _as_numbers(list(personalization.values()))
     else:
-        values = np.asarray(personalization, dtype=np.float64)
+        values = _as_numbers(personalization)
     if values.shape != (num_vertices,):
         raise ArgumentError(f"personalization has shape {values.shape}; it must have one value for each of the "
                             f"{num_vertices} vertices")  # fmt: skip
@@ -180,3 +181,11 @@ def _start_distribution(personalization: Any, num_vertices: int) -> np.ndarray |
         raise ArgumentError("personalization must hold finite numbers of at least 0 with a positive sum; "
                             f"the smallest is {values.min():g}, the sum {total:g}")  # fmt: skip
     return values / total
+
+
+def _as_numbers(values: Any) -> np.ndarray:
+    try:
+        return np.asarray(values, dtype=np.float64)
+    except (TypeError, ValueError):
+        raise ArgumentError(f"personalization={values!r} is not allowed; it must be numbers, one for each vertex, "
+                            "or a mapping from vertex to number") from None  # fmt: skip

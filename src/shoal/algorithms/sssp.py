@@ -268,13 +268,13 @@ def _parents(graph, source: int, distance: np.ndarray, infinity: float, config: 
     program = TightParents(distance.dtype, config.deterministic)
     arguments = {"source": source, "distance": distance, "infinity": infinity}
     outcome = run_configured(program, graph, config, arguments)
-    stats.include(outcome.stats)
+    stats.including(outcome.stats)
     parent = outcome.state["parent"]
     weights = graph_of(graph).weights
     may_be_flat = weights is not None and (weights.dtype.kind == "f" or graph_of(graph).min_weight == 0)
     if may_be_flat and np.any((parent == NO_PARENT) & (distance < infinity)):
         outcome = run_configured(FlatParents(distance.dtype), graph, config, {"distance": distance, "parent": parent})
-        stats.include(outcome.stats)
+        stats.including(outcome.stats)
         parent = outcome.state["parent"]
     return parent
 
@@ -285,7 +285,7 @@ def _stack(plain: Graph, sources: np.ndarray, runs: list[TraversalResult]) -> Tr
         raise ArgumentError("source has 0 vertices; a batch needs at least 1")
     stats = runs[0].stats
     for run in runs[1:]:
-        stats.include(run.stats)
+        stats.including(run.stats)
     parents = [run.parent for run in runs if run.parent is not None]
     return TraversalResult(
         plain, stats, sources, np.stack([run.distance for run in runs]), np.stack(parents) if parents else None

@@ -9,7 +9,9 @@ graph and kernel,
 
     scale = median over the libraries of here / there        goal here = scale * goal there
 
-The median keeps one library that is run by a better or worse method, or another version, from moving the goal.
+The median keeps one library that is run by a better or worse method, or another version, from moving the goal.  Most of
+these libraries use one thread and lose less than a program of two threads when other processes take a core away: then
+(the table warns of it) the goal comes out too low.
 """
 
 from __future__ import annotations

@@ -47,6 +47,9 @@ def _caption(report: BenchmarkReport, has_goals: bool) -> str:
     if has_goals:
         lines.append(f"goal here: {SOURCE}, scaled by the other libraries' times here and there")
     lines += [f"{graph['name']}: {graph['note']}" for graph in report.graphs if graph["note"]]
+    lines += [
+        f"{graph} {kernel}: {reason}" for graph, kernel in report.rows() if (reason := _unfit(report, graph, kernel))
+    ]
     lines += [f"{c.graph} {c.kernel} {c.library}: answer differs" for c in report.disagreements]
     lines += [f"{c.graph} {c.kernel} {c.library}: {c.failure}" for c in report.failures]
     if not report.environment["threads_bound"]:
@@ -56,6 +59,12 @@ def _caption(report: BenchmarkReport, has_goals: bool) -> str:
             f"other processes kept {report.cores_of_others:.1f} cores busy: times are longer than they would be"
         )
     return "\n".join(lines)
+
+
+def _unfit(report: BenchmarkReport, graph: str, kernel: str) -> str:
+    """Return why no library was measured in a row, if none was."""
+    cells = [report.cell(graph, kernel, library) for library in report.libraries]
+    return "" if any(cell.seconds or cell.failure for cell in cells) else cells[0].note
 
 
 def _values(report: BenchmarkReport, graph: str, kernel: str, has_goals: bool) -> list[str]:

@@ -8,19 +8,14 @@ from typing import Annotated
 
 import typer
 
-from shoal.bench.graphs import GRAPHS
-from shoal.bench.kernels import KERNELS
-from shoal.bench.peers import LIBRARIES
 from shoal.commands import display
 from shoal.commands.options import Json, Quiet
 
 
 def bench(
-    graphs: Annotated[str, typer.Option(help=f"Some of {', '.join(GRAPHS)}, or graph files.")] = "kron20",
-    kernels: Annotated[str | None, typer.Option(help=f"All, or some of {', '.join(KERNELS)}.")] = None,
-    libraries: Annotated[
-        str | None, typer.Option(help=f"All that are installed, or some of {', '.join(LIBRARIES)}.")
-    ] = None,
+    graphs: Annotated[str, typer.Option(help="Such as kron20,urand20,grid2000, or graph files.")] = "kron20",
+    kernels: Annotated[str | None, typer.Option(help="All, or some: bfs,sssp,pagerank,cc,bc.")] = None,
+    libraries: Annotated[str | None, typer.Option(help="All that are installed, or some: shoal,scipy,...")] = None,
     repetitions: Annotated[int, typer.Option(help="Samples of each, fewer where they take over 20 s.")] = 16,
     threads: Annotated[int | None, typer.Option(help="Cores that every library may use (all).")] = None,
     sources: Annotated[int, typer.Option(help="Vertices that searches start from.")] = 16,

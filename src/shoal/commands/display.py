@@ -95,7 +95,8 @@ def format_value(value: Any) -> str:
     if isinstance(value, (int, np.integer)):
         return f"{value:,}"
     if isinstance(value, (float, np.floating)):
-        return f"{value:,.0f}" if float(value).is_integer() and abs(value) < 1e15 else f"{value:,.6g}"
+        number = float(value)
+        return f"{number:,.0f}" if number.is_integer() and abs(number) < 1e15 else f"{number:,.6g}"
     return str(value)
 
 

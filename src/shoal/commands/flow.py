@@ -48,7 +48,9 @@ def run_algorithm(
             begin(f"writing {run.output}")
             write_result(result, run.output)
     if run.json:
-        display.print_json({"result": summary_of(result), "stats": result.stats.to_dict(), "load_seconds": load_seconds})
+        display.print_json(
+            {"result": summary_of(result), "stats": result.stats.to_dict(), "load_seconds": load_seconds}
+        )
     elif not run.quiet:
         _print_result(algorithm, path, result, load_seconds, run)
 
@@ -73,7 +75,8 @@ def summary_of(result: Result) -> dict[str, Any]:
 
 def _print_result(algorithm: str, path: str, result: Result, load_seconds: float, run: RunOptions) -> None:
     stats = result.stats
-    facts = summary_of(result) | {
+    summary = summary_of(result)
+    facts = {name: _as_name(value) if name == "top_vertex" else value for name, value in summary.items()} | {
         "load seconds": load_seconds,
         "seconds": stats.seconds,
         "supersteps": stats.num_supersteps,

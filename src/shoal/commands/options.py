@@ -58,25 +58,23 @@ class ReadingOptions:
 class RunOptions:
     """How an algorithm is run (the fields of `RunConfig`) and what becomes of its result."""
 
-    devices: Annotated[
-        str, typer.Option(help="auto, cpu, or cpu:1xT for T threads.", rich_help_panel=_RUNNING)
-    ] = DEFAULT.devices
+    devices: Annotated[str, typer.Option(help="auto, cpu, or cpu:1xT for T threads.", rich_help_panel=_RUNNING)] = (
+        DEFAULT.devices
+    )
     execution: Annotated[str, typer.Option(help="auto or bsp.", rich_help_panel=_RUNNING)] = DEFAULT.execution
-    direction: Annotated[
-        str, typer.Option(help="auto, push or pull.", rich_help_panel=_RUNNING)
-    ] = DEFAULT.direction
-    do_a: Annotated[
-        float, typer.Option(help="Push turns to pull when FV > BV do_a.", rich_help_panel=_RUNNING)
-    ] = DEFAULT.do_a
-    do_b: Annotated[
-        float, typer.Option(help="Pull turns back when FV < BV do_b.", rich_help_panel=_RUNNING)
-    ] = DEFAULT.do_b
+    direction: Annotated[str, typer.Option(help="auto, push or pull.", rich_help_panel=_RUNNING)] = DEFAULT.direction
+    do_a: Annotated[float, typer.Option(help="Push turns to pull when FV > BV do_a.", rich_help_panel=_RUNNING)] = (
+        DEFAULT.do_a
+    )
+    do_b: Annotated[float, typer.Option(help="Pull turns back when FV < BV do_b.", rich_help_panel=_RUNNING)] = (
+        DEFAULT.do_b
+    )
     deterministic: Annotated[
         bool, typer.Option("--deterministic", help="The same parents in every run.", rich_help_panel=_RUNNING)
     ] = DEFAULT.deterministic
-    stats: Annotated[
-        str, typer.Option(help="full (a row per superstep) or totals.", rich_help_panel=_RUNNING)
-    ] = DEFAULT.stats
+    stats: Annotated[str, typer.Option(help="full (a row per superstep) or totals.", rich_help_panel=_RUNNING)] = (
+        DEFAULT.stats
+    )
     validate: Annotated[
         bool, typer.Option("--validate", help="Check the result's properties.", rich_help_panel=_RUNNING)
     ] = False

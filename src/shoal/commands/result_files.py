@@ -71,7 +71,9 @@ def _write_csv(columns: dict[str, Any], path: str) -> None:
 
 
 def _write_npz(columns: dict[str, Any], path: str) -> None:
-    arrays = {n: v if isinstance(v, np.ndarray) else np.array(v.fill_null(""), np.str_) for n, v in columns.items()}
+    arrays: dict[str, Any] = {
+        n: v if isinstance(v, np.ndarray) else np.array(v.fill_null(""), np.str_) for n, v in columns.items()
+    }
     with open(path, "wb") as file:
         np.savez(file, **arrays)
 

@@ -108,9 +108,9 @@ def _prepare_search(graph: Graph, algorithm: str, result: str, given: dict[str, 
     columns = read_result(result, graph, wanted)
     distance = [columns[f"distance{k}"] for k in numbers]
     parent = [columns[f"parent{k}"] for k in numbers if f"parent{k}" in columns]
-    arrays = [np.stack(distance), np.stack(parent) if parent else None]
+    arrays: tuple[Any, Any] = (np.stack(distance), np.stack(parent) if parent else None)
     if isinstance(source, int):
-        arrays = [distance[0], parent[0] if parent else None]
+        arrays = (distance[0], parent[0] if parent else None)
     verify = {"bfs": verify_bfs, "sssp": verify_sssp}[algorithm]
     cutoff = _as_hops(given.get("cutoff")) if algorithm == "bfs" else given.get("cutoff")
     return lambda: verify(graph, source, *arrays, cutoff=cutoff, targets=targets)

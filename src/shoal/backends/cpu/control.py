@@ -46,6 +46,7 @@ MAX_SUPERSTEPS = _SERIAL + 19
 HAS_QUEUE = _SERIAL + 20  # the frontier is in queue[BEGIN:END]
 HAS_BITMAP = _SERIAL + 21  # the frontier is in the bitmap
 INTERMEDIATE = _SERIAL + 22  # where the queues of intermediate frontiers begin
+HAS_PULLED_LAST = _SERIAL + 23  # the superstep before was a pull: its input bitmap is not clear
 HAS_SPILLED = _SERIAL + 12  # vertices wait in the spill bitmap
 
 WORK = _SERIAL + 3 * LINE  # two lines per operator: the next piece of work to be taken, and its output's length

@@ -134,12 +134,12 @@ def write_phase(recording: Recording, phase: Phase, *, is_weighted: bool, title:
             pending += _serial_operator(writer, operator)
             continue
         if lines or pending:
-            lines += _join(pending, is_last=False)
+            lines += _join(pending)
         body, pending = _WRITERS[operator.kind](writer, number, operator)
         lines += body
     _write_finish(writer, ordered_operator)
     pending += [f"store(control, {_work(number) + LINE}, 0)" for number in _intermediate_producers(recording)]
-    lines += _join([*pending, f"finish(control, trace, levels, knobs{_until_state(writer)})"], is_last=True)
+    lines += _join([*pending, f"finish(control, trace, levels, knobs{_until_state(writer)})"])
     loop = _loop(writer, lines, ordered_operator is not None)
     text = HEADER.format(title=title) + "\n\n" + "\n\n\n".join([*writer.parts, loop]) + "\n"
     return PhaseSource(
@@ -162,7 +162,7 @@ def _is_sliding(phase: Phase) -> bool:
     return phase.joins is not None
 
 
-def _join(serial: list[str], *, is_last: bool) -> list[str]:
+def _join(serial: list[str]) -> list[str]:
     """Return the statements of one synchronisation with its serial part."""
     if not serial:
         return ["barrier(control, num_threads)"]
@@ -315,13 +315,21 @@ def _push_lines(writer, number, operator, options, rule, where) -> list[str]:
 
 
 def _queue_from_bitmap(number: int, *, is_unique: bool) -> list[str]:
-    """Statements that turn the frontier from a bitmap into a queue, if it is not one."""
+    """Statements that a push after a pull needs: a clean bitmap for its marks, and the frontier as a queue."""
     counter = _work(number) + LINE
-    clear = [] if is_unique else ["    clear_words(thread, num_threads, back)"]
     convert = f"bitmap_to_queue(thread, num_threads, control, {counter}, front, queue, control[OUT_BASE], outbox)"
     serial = ["adopt_queue(control)", f"store(control, {counter}, 0)"]
-    return ["if control[HAS_QUEUE] == 0:", *clear, f"    {convert}",
-            *(f"    {line}" for line in _join(serial, is_last=False))]  # fmt: skip
+    clean = [
+        "if control[HAS_PULLED_LAST] != 0:",
+        "    clear_words(thread, num_threads, back)",
+        "    barrier(control, num_threads)",
+    ]
+    return [
+        *([] if is_unique else clean),
+        "if control[HAS_QUEUE] == 0:",
+        f"    {convert}",
+        *(f"    {line}" for line in _join(serial)),
+    ]
 
 
 def _pull_lines(writer, number, operator, options, rule, where) -> list[str]:
@@ -344,7 +352,7 @@ def _pull_lines(writer, number, operator, options, rule, where) -> list[str]:
         lines += [
             "barrier(control, num_threads)",
             f"bitmap_to_queue(thread, num_threads, control, {counter}, back, queue, control[OUT_BASE], outbox)",
-            *_join([f"store(control, {counter}, 0)"], is_last=False),
+            *_join([f"store(control, {counter}, 0)"]),
         ]
     return lines
 

@@ -17,6 +17,7 @@ from shoal.backends.cpu.control import (
     END,
     HAS_BITMAP,
     HAS_PULLED,
+    HAS_PULLED_LAST,
     HAS_QUEUE,
     HAS_SPILLED,
     HISTORY,
@@ -107,6 +108,7 @@ def adopt_output(control, levels):
     control[NUM_VISITED] += size
     pulled = ALWAYS_PULLS or (CAN_PULL and control[DIRECTION] == PULL)
     control[HAS_BITMAP] = 1 if pulled or not UNIQUE else 0
+    control[HAS_PULLED_LAST] = 1 if pulled else 0
     if pulled and not HAS_BOTH:
         control[HAS_QUEUE] = 0
     else:
