@@ -56,6 +56,7 @@ def start(
     context: typer.Context,
     version: Annotated[bool, typer.Option("--version", help="Print the version and exit.")] = False,
 ) -> None:
+    """Print the version, or without a command the help."""
     if version:
         print(f"shoal {__version__}")
     elif context.invoked_subcommand is None:

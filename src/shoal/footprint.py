@@ -66,7 +66,8 @@ class Footprint:
         constants, others : bytes of the arrays it is given, and of those that are there beside it
         begins_everywhere : whether its first frontier is every vertex, of which a list is then made
         """
-        buffers = temporary = queue = levels = earlier = 0
+        buffers = temporary = queue = earlier = 0
+        levels = self._level_bytes(None)
         uses_in_edges = False
         for phase in program.phases():
             source = self._source(program, phase)
@@ -115,10 +116,10 @@ class Footprint:
         joins = phase.joins if source.is_sliding else 2
         return self.sizes.num_vertices * ((joins or 1) + source.num_regions) * self.sizes.vertex_dtype.itemsize
 
-    def _level_bytes(self, phase: Phase) -> int:
-        if not phase.keep:
-            return 0
-        return INT64_BYTES * (self.sizes.num_vertices * (2 if phase.joins is None else phase.joins or 1) + 2)
+    def _level_bytes(self, phase: Phase | None) -> int:
+        """Return the bytes of the list of kept frontiers, which is never shorter than two."""
+        joins = 0 if phase is None or not phase.keep else 2 if phase.joins is None else phase.joins
+        return INT64_BYTES * (self.sizes.num_vertices * joins + 2)
 
     def _bucket_bytes(self) -> tuple[int, int]:
         """Return the queue's bytes and those of the blocks, doubled once as the many short distances of a hub need."""

@@ -23,6 +23,9 @@ import numba
 
 _cache_lock = threading.Lock()
 
+# Without Numba's reference counting: its atomic counts at every call of a function cost more than relaxing an edge.
+_SETTINGS = {"nogil": True, "error_model": "numpy", "_nrt": False}
+
 
 @functools.cache
 def cache_folder() -> Path:
@@ -49,12 +52,12 @@ def _environment_hash() -> str:
     return digest.hexdigest()[:16]
 
 
-def compiled(signature: Any = None, **options: Any) -> Callable[[Callable], Any]:
+def compiled(signature: Any = None, *, allocates: bool = False) -> Callable[[Callable], Any]:
     """Decorate a function to be compiled by Numba without the GIL and cached on disk in `cache_folder`.
 
-    With ``signature`` compilation (or loading from the cache) happens at once, otherwise at the first call.
+    ``allocates`` is for the few kernels that make arrays of their own.  With ``signature`` compilation (or loading from the cache) happens at once, otherwise at the first call.
     """
-    settings = {"nogil": True, "error_model": "numpy", **options}
+    settings = {**_SETTINGS, "_nrt": allocates}
 
     def decorate(function: Callable) -> Any:
         with _cache_lock:
@@ -71,4 +74,4 @@ def compiled(signature: Any = None, **options: Any) -> Callable[[Callable], Any]
 
 
 #: For functions called only from compiled code: no cache of their own, they live in their callers'.
-inner = functools.partial(numba.njit, nogil=True, error_model="numpy")
+inner = functools.partial(numba.njit, **_SETTINGS)

@@ -21,6 +21,7 @@ def _hook(**arguments: Any) -> Any:
 
 
 RULE = WHERE = PRIORITY = FINISH = UNTIL = _hook
+FETCH = _hook  # ask for the state of a destination that will be looked at soon
 STATE: Any = None
 
 

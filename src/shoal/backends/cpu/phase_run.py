@@ -86,8 +86,8 @@ class PhaseRun:
         graph, control = self.shard.graph, self.control
         first = np.arange(graph.num_vertices) if frontier is None else np.asarray(frontier)
         used = -(-len(first) // ENTRIES)
-        # Room for a block in every near bin and a quarter of the vertices waiting at once; more when needed.
-        num_blocks = used + NUM_NEAR * self.num_threads + graph.num_vertices // (4 * ENTRIES)
+        # Room for a block in every near bin and for every vertex to wait once; more when needed.
+        num_blocks = used + NUM_NEAR * self.num_threads + graph.num_vertices // ENTRIES
         self.blocks = np.empty((num_blocks, ENTRIES), graph.indices.dtype)
         self.links = np.empty(2 * num_blocks, np.int64)
         self.bins = np.full((self.num_threads, BINS_ROW), NONE, np.int64)

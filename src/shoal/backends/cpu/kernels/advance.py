@@ -14,6 +14,7 @@ from shoal.backends.cpu.control import EDGES, LINE, OUTPUT, STOP
 from shoal.backends.cpu.hooks import (
     ALL_SOURCES,
     EARLY_EXIT,
+    FETCH,
     FIRST_EDGES,
     FROM_QUEUE,
     HAS_OUTPUT,
@@ -23,9 +24,12 @@ from shoal.backends.cpu.hooks import (
     UNIQUE,
     WHERE,
 )
-from shoal.backends.cpu.intrinsics import fetch_add, load, nonnegative
+from shoal.backends.cpu.intrinsics import fetch_add, load, nonnegative, prefetch
 from shoal.backends.cpu.runtime import add_bit, chunk_size, flush, has_bit
 
+# Vertices whose edges are fetched before their turn: rows are scattered over memory, and the atomics of a rule keep the
+# processor from looking that far by itself.  8 to 16 measured alike on a Kronecker graph, a grid and their components.
+AHEAD = 8
 PULL_CHUNK = 1024  # vertices; 16 whole words of the bitmap, two cache lines, so no two threads write one line at once
 
 
@@ -45,6 +49,17 @@ def push(thread, num_threads, control, work, begin, end, queue, base, output, ca
             break
         for position in range(first, min(first + chunk, end)):
             src = nonnegative(np.int64(queue[position])) if FROM_QUEUE else nonnegative(position)
+            if FROM_QUEUE and position + 2 * AHEAD < end:
+                prefetch(indptr, nonnegative(np.int64(queue[position + 2 * AHEAD])))
+            if position + AHEAD < end:
+                coming = nonnegative(np.int64(queue[position + AHEAD])) if FROM_QUEUE else nonnegative(position + AHEAD)
+                prefetch(indices, nonnegative(np.int64(indptr[coming])))
+            if position + AHEAD // 2 < end:
+                near = position + AHEAD // 2
+                coming = nonnegative(np.int64(queue[near])) if FROM_QUEUE else nonnegative(near)
+                edge = np.int64(indptr[coming]) + SKIP_EDGES
+                if edge < np.int64(indptr[coming + 1]):
+                    FETCH(vertex=nonnegative(np.int64(indices[nonnegative(edge)])))
             if FROM_QUEUE and HAS_OUTPUT and not UNIQUE:
                 marks_in[src >> 6] = np.uint64(0)
             start = np.int64(indptr[src]) + SKIP_EDGES

@@ -87,7 +87,7 @@ def scatter_reversed(
         _put(cursors, thread, indices[i], row, bucket_bits, vertex_bits, keys, weights, i, out_weights)
 
 
-@compiled()
+@compiled(allocates=True)
 def sort_buckets(
     thread,
     num_threads,

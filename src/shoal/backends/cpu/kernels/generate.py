@@ -117,7 +117,7 @@ def permute_block(ids, count, scale, key):
             ids[i] = product ^ (product >> fold)
 
 
-@compiled()
+@compiled(allocates=True)
 def draw_rmat(thread, num_threads, seed, src, dst, scale, thresholds, is_shuffled):
     """Fill ``src`` and ``dst`` with R-MAT edges among 2**scale vertices."""
     edge_key, shuffle_key = draw(seed, EDGES), draw(seed, SHUFFLE)

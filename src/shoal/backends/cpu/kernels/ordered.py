@@ -30,7 +30,7 @@ from shoal.backends.cpu.control import (
     SWAPPED,
     TODO,
 )
-from shoal.backends.cpu.hooks import HAS_WHERE, PRIORITY, RULE, WHERE
+from shoal.backends.cpu.hooks import FETCH, HAS_WHERE, PRIORITY, RULE, WHERE
 from shoal.backends.cpu.intrinsics import atomic_min, fetch_add, load, nonnegative, store
 from shoal.backends.cpu.runtime import add_bit, barrier
 
@@ -42,10 +42,13 @@ BINS_ROW = NUM_NEAR + 8
 NONE = -1
 NEVER = np.int64(2**62)
 
-ENTRIES = 128  # vertices per block: 512 bytes, long enough to stream, short enough to share a small bucket out
-# A thread goes on alone with what it added to the current bucket while that is no more than this many blocks:
-# a barrier costs as much as some hundred relaxations.
-ALONE_BLOCKS = 8
+ENTRIES = 64  # vertices per block: 256 bytes, long enough to stream, short enough to share out a bucket of hubs
+# A thread goes on alone with what it added to the current bucket for this many edges: a superstep's two barriers cost
+# as much as some hundred relaxations, and on a road network a bucket has hardly more.
+ALONE_EDGES = 4096
+# Edges whose destination is fetched before its turn: the atomic of an improvement keeps the processor from looking
+# ahead by itself.
+AHEAD_EDGES = 16
 
 
 @inner
@@ -141,6 +144,8 @@ def relax_block(control, blocks, links, bins, spill, thread, current, block, ind
         stop = np.int64(indptr[src + 1])
         visited += stop - start
         for edge in range(start, stop):
+            if edge + AHEAD_EDGES < indices.shape[0]:
+                FETCH(vertex=nonnegative(np.int64(indices[edge + AHEAD_EDGES])))
             dst = nonnegative(np.int64(indices[edge]))
             if HAS_WHERE and not WHERE(vertex=dst):
                 continue
@@ -154,16 +159,19 @@ def relax_block(control, blocks, links, bins, spill, thread, current, block, ind
 
 
 @inner
-def next_block(control, work, links, bins, thread, column, queue, base, alone):
-    """Return the next block of the current bucket: a published one, else one this thread added, up to a limit."""
-    if load(control, STOP) != 0:
+def next_published(control, work, queue, base):
+    """Return the next block of those published, or NONE."""
+    item = fetch_add(control, work, 1)
+    if item >= control[TODO] or load(control, STOP) != 0:
         return NONE
-    if alone < 0:
-        item = fetch_add(control, work, 1)
-        if item < control[TODO]:
-            return np.int64(queue[base + item])
+    return np.int64(queue[base + item])
+
+
+@inner
+def next_own(control, links, bins, thread, column, is_allowed):
+    """Return a block that this thread added to the current bucket itself, or NONE."""
     block = bins[thread, column]
-    if block == NONE or alone >= ALONE_BLOCKS:
+    if block == NONE or not is_allowed or load(control, STOP) != 0:
         return NONE
     bins[thread, column] = links[2 * block]
     return block
@@ -210,16 +218,22 @@ def ordered_push(thread, num_threads, control, work, blocks, links, bins, queue,
     if control[HAS_SPILLED] != 0:
         take_spilled(thread, num_threads, control, blocks, links, bins, spill, current, STATE)
     column = nonnegative(current & (NUM_NEAR - 1))
-    alone = -1  # blocks of its own that the thread has taken; negative while published ones are left
+    block = next_published(control, work, queue, base)
+    is_alone = False
+    limit = 0
     while True:
-        block = next_block(control, work, links, bins, thread, column, queue, base, alone)
+        if block == NONE and not is_alone:
+            is_alone = True
+            limit = visited + ALONE_EDGES
+        if is_alone:
+            block = next_own(control, links, bins, thread, column, visited < limit)
         if block == NONE:
             break
-        if alone >= 0 or load(control, work) >= control[TODO]:
-            alone += 1
         visited += relax_block(
             control, blocks, links, bins, spill, thread, current, nonnegative(block), indptr, indices, weights, STATE
         )
+        if not is_alone:
+            block = next_published(control, work, queue, base)
     fetch_add(control, EDGES, visited)
     lowest_bin(control, bins, thread, current)
     barrier(control, num_threads)
@@ -231,7 +245,8 @@ def ordered_push(thread, num_threads, control, work, blocks, links, bins, queue,
 
 
 __all__ = [
-    "ALONE_BLOCKS",
+    "AHEAD_EDGES",
+    "ALONE_EDGES",
     "BINS_ROW",
     "ENTRIES",
     "FAR",
@@ -244,7 +259,8 @@ __all__ = [
     "add_entry",
     "free_block",
     "lowest_bin",
-    "next_block",
+    "next_own",
+    "next_published",
     "publish",
     "settle_bins",
     "take_block",
