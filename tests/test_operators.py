@@ -466,7 +466,7 @@ def test_the_lowest_priority_goes_first(far_apart, devices):
 @pytest.mark.usefixtures("_tiny_arena")
 @pytest.mark.parametrize("devices", [*THREADS, "cpu:1x4"])
 def test_a_full_arena_grows_and_loses_nothing(far_apart, devices):
-    first = {vertex: 0 for vertex in range(0, 2000, 3)}
+    first = dict.fromkeys(range(0, 2000, 3), 0)
     expected = shortest(far_apart, {0: 0})
     for _ in range(3):
         np.testing.assert_array_equal(

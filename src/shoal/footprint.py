@@ -122,11 +122,11 @@ class Footprint:
         return INT64_BYTES * (self.sizes.num_vertices * joins + 2)
 
     def _bucket_bytes(self) -> tuple[int, int]:
-        """Return the queue's bytes and those of the blocks, doubled once as the many short distances of a hub need."""
+        """Return the queue's bytes and those of the blocks, doubled once: that graphs with hubs need it is usual."""
         from shoal.backends.cpu.kernels.ordered import BINS_ROW, ENTRIES, NUM_NEAR
 
         vertex = self.sizes.vertex_dtype.itemsize
-        num_blocks = 2 * (1 + NUM_NEAR * self.num_threads + self.sizes.num_vertices // (4 * ENTRIES))
+        num_blocks = 2 * (1 + NUM_NEAR * self.num_threads + self.sizes.num_vertices // ENTRIES)
         blocks = num_blocks * (ENTRIES * vertex + 2 * INT64_BYTES)
         return 2 * num_blocks * vertex, blocks + self.num_threads * BINS_ROW * INT64_BYTES
 

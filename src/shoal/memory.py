@@ -192,9 +192,10 @@ def _pagerank_stages(sizes: Sizes, device: Footprint, options: dict[str, Any]) -
     program = PageRank(options.get("dtype", "float64"), 1, is_weighted, is_personal)
     personalization = count * INT64_BYTES if is_personal else 0
     stages = [device.stage(program, constants=personalization, others=out_weight)]
-    if is_weighted and sizes.weight_dtype is not None and sizes.weight_dtype.kind == "i":
-        # SciPy sums whole weights as 64-bit ones.
-        stages.append(Stage(0, 0, INT64_BYTES * sizes.num_edges + 4 * out_weight + OBJECT_BYTES, False))
+    if is_weighted:
+        # SciPy sums a copy of the matrix in float64.
+        copied = sizes.num_edges * (INT64_BYTES + sizes.vertex_dtype.itemsize) + count * sizes.edge_dtype.itemsize
+        stages.append(Stage(0, 0, copied + 4 * out_weight + OBJECT_BYTES, False))
     return stages
 
 

@@ -160,7 +160,7 @@ def _out_weight(graph: Graph, weighted: bool) -> np.ndarray:
     for weight in (graph.min_weight, graph.max_weight):
         if weight is not None and not 0 <= weight < np.inf:
             raise ArgumentError(f"weighted=True needs finite weights of at least 0; the graph has weight {weight}")
-    return np.asarray(graph.to_scipy().sum(axis=1), dtype=np.float64).reshape(-1)
+    return graph.to_scipy().astype(np.float64).sum(axis=1)
 
 
 def _start_distribution(personalization: Any, num_vertices: int) -> np.ndarray | None:

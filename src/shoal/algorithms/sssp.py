@@ -27,7 +27,7 @@ from shoal.run import run_configured
 
 NO_PARENT = -1
 INT_INFINITY = 2**31 - 1
-LAST_BUCKET = 2.0**60  # whatever lies farther shares this bucket: numbers beyond it have no exact integer
+LAST_BUCKET = 2.0**60  # what lies farther shares this bucket, but for the unreached: theirs is none that is emptied
 
 
 class SSSP(Program):
@@ -52,7 +52,10 @@ class SSSP(Program):
 
     @rule
     def bucket(vertex, distance, inverse_delta):
-        return np.int64(min(distance[vertex] * inverse_delta, LAST_BUCKET))
+        position = distance[vertex] * inverse_delta
+        if position < LAST_BUCKET:
+            return np.int64(position)
+        return np.int64(LAST_BUCKET) + np.int64(distance[vertex] == np.inf)
 
     @rule
     def relax(src, dst, weight, distance, cutoff):
@@ -230,7 +233,8 @@ def choose_delta(graph: Graph) -> float:
     if graph.num_edges == 0 or graph.weights is None:
         return 1.0
     degree = graph.num_edges / graph.num_vertices
-    mean = float(graph.weights[:: max(graph.num_edges // 4096, 1)].mean(dtype=np.float64))
+    with np.errstate(over="ignore"):
+        mean = float(graph.weights[:: max(graph.num_edges // 4096, 1)].mean(dtype=np.float64))
     delta = DELTA_FACTOR * mean / degree
     if graph.weights.dtype.kind == "i":
         return max(delta, 1.0)
@@ -244,6 +248,8 @@ def _sssp_single(
     graph, plain: Graph, source: int, delta: float, cutoff: float, targets: Any, parents: bool, config: RunConfig
 ) -> TraversalResult:
     dtype = distance_dtype(plain)
+    if dtype.kind == "i":
+        delta = max(delta, 1.0)  # integer distances have no narrower buckets
     program = SSSP(dtype, has_targets=targets is not None)
     arguments = {"source": source, "delta": delta, "cutoff": cutoff, "targets": () if targets is None else targets}
     outcome = run_configured(program, graph, config, arguments)

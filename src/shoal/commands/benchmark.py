@@ -9,9 +9,10 @@ from typing import Annotated
 import typer
 
 from shoal.commands import display
-from shoal.commands.options import Json, Quiet
+from shoal.commands.options import Json, Quiet, expanded
 
 
+@expanded
 def bench(
     graphs: Annotated[str, typer.Option(help="Such as kron20,urand20,grid2000, or graph files.")] = "kron20",
     kernels: Annotated[str | None, typer.Option(help="All, or some: bfs,sssp,pagerank,cc,bc.")] = None,

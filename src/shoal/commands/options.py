@@ -3,15 +3,17 @@
 
 A group of options is a dataclass whose fields are annotated as typer's parameters are.  A command has one parameter of
 that class; `expanded` puts the group's fields in its place, so that typer sees them and the command gets the object.
+Numbers are parsed here, so that a wrong one is named in the complaint.
 """
 
 from __future__ import annotations
 
+import copy
 import functools
 import inspect
 from collections.abc import Callable
 from dataclasses import MISSING, dataclass, fields, is_dataclass
-from typing import Annotated, Any, get_type_hints
+from typing import Annotated, Any, get_args, get_type_hints
 
 import typer
 
@@ -102,6 +104,7 @@ def expanded(command: Callable[..., None]) -> Callable[..., None]:
             parameters += _parameters_of(parameter.annotation)
         else:
             parameters.append(parameter.replace(kind=inspect.Parameter.KEYWORD_ONLY))
+    parameters = [parameter.replace(annotation=_parsed(parameter.annotation)) for parameter in parameters]
 
     @functools.wraps(command)
     def run(**given: Any) -> None:
@@ -112,6 +115,36 @@ def expanded(command: Callable[..., None]) -> Callable[..., None]:
     run.__annotations__ = {parameter.name: parameter.annotation for parameter in parameters}
     del run.__wrapped__  # type: ignore[attr-defined]
     return run
+
+
+def whole_number(text: Any) -> int:
+    """Return the whole number that a user typed."""
+    try:
+        return int(text)
+    except ValueError:
+        raise typer.BadParameter(f"{text!r} is not allowed; it must be a whole number") from None
+
+
+def number(text: Any) -> float:
+    """Return the number that a user typed."""
+    try:
+        return float(text)
+    except ValueError:
+        raise typer.BadParameter(f"{text!r} is not allowed; it must be a number") from None
+
+
+_PARSERS: dict[Any, Callable[[Any], Any]] = {int: whole_number, float: number}
+
+
+def _parsed(annotation: Any) -> Any:
+    """Return an option's annotation such that a wrong number is refused with its value, which typer leaves out."""
+    kind, *notes = get_args(annotation)
+    kinds = {int, float} & ({kind} | set(get_args(kind)))
+    if not kinds:
+        return annotation
+    note = copy.copy(notes[0])
+    note.parser = _PARSERS[kinds.pop()]
+    return Annotated[kind, note]
 
 
 def _parameters_of(group: Any) -> list[inspect.Parameter]:

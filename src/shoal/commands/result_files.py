@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import os
 import re
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -78,27 +78,39 @@ def _write_npz(columns: dict[str, Any], path: str) -> None:
         np.savez(file, **arrays)
 
 
-def read_result(path: str, graph: Graph, wanted: list[str]) -> dict[str, np.ndarray]:
-    """Return the wanted columns of a result in the order of the graph's vertices, ids turned into vertices.
+class Column(NamedTuple):
+    """A column that a result should have; whole numbers in one of fractions are read as such."""
 
-    A wanted name that ends in ``?`` may be missing.
-    """
+    name: str
+    is_fraction: bool = False
+    is_optional: bool = False
+
+
+def read_result(path: str, graph: Graph, wanted: list[Column]) -> dict[str, np.ndarray]:
+    """Return the wanted columns of a result in the order of the graph's vertices, ids turned into vertices."""
     suffix = _suffix(path, "result")
     check_readable(path)
     columns = _read_columns(path, suffix, graph)
-    names = [name.rstrip("?") for name in wanted if not (name.endswith("?") and name.rstrip("?") not in columns)]
-    for name in ("vertex", *names):
+    present = [column for column in wanted if column.name in columns or not column.is_optional]
+    for name in ("vertex", *(column.name for column in present)):
         if name not in columns:
             raise FileFormatError(f"{path}: has no column {name!r}; it has: {', '.join(columns) or 'none'}")
     order = _order(graph, columns["vertex"], path)
     result = {}
-    for name in names:
-        place = f"{path}, column {name!r}"
-        values = columns[name]
-        values = vertices_of(graph, values, place) if _VERTEX_COLUMN.fullmatch(name) else _as_numbers(values, place)
-        result[name] = np.empty_like(values)
-        result[name][order] = values
+    for column in present:
+        values = _values_of(column, columns[column.name], graph, f"{path}, column {column.name!r}")
+        result[column.name] = np.empty_like(values)
+        result[column.name][order] = values
     return result
+
+
+def _values_of(column: Column, values: Any, graph: Graph, place: str) -> np.ndarray:
+    if _VERTEX_COLUMN.fullmatch(column.name):
+        return vertices_of(graph, values, place)
+    array = np.asarray(values)
+    if array.dtype.kind not in "if":
+        raise FileFormatError(f"{place}: holds {array.dtype}; it must hold numbers")
+    return array.astype(np.float64) if column.is_fraction and array.dtype.kind == "i" else array
 
 
 def _read_columns(path: str, suffix: str, graph: Graph) -> dict[str, Any]:
@@ -149,13 +161,6 @@ def _null_where_empty(values: np.ndarray) -> Any:
     import pyarrow as pa
 
     return pa.array(values, mask=values == "")
-
-
-def _as_numbers(values: Any, place: str) -> np.ndarray:
-    array = np.asarray(values)
-    if array.dtype.kind not in "if":
-        raise FileFormatError(f"{place}: holds {array.dtype}; it must hold numbers")
-    return array
 
 
 def _order(graph: Graph, names: Any, path: str) -> np.ndarray:

@@ -11,12 +11,12 @@ import typer
 from shoal.commands import display
 from shoal.commands.flow import ALGORITHMS
 from shoal.commands.options import GraphPath, Json, Quiet, ReadingOptions, expanded
-from shoal.commands.result_files import read_result
+from shoal.commands.result_files import Column, read_result
 from shoal.commands.vertex_names import find_vertices
 from shoal.errors import ArgumentError, check_choice
 from shoal.graph import Graph
 
-_COLUMNS = {"cc": "label", "bc": "centrality", "pagerank": "rank"}
+_COLUMNS = {"cc": Column("label"), "bc": Column("centrality", True), "pagerank": Column("rank", True)}
 #: The options that each algorithm's verifier understands.
 _UNDERSTOOD: dict[str, tuple[str, ...]] = {
     "bfs": ("source", "target", "cutoff"),
@@ -81,7 +81,7 @@ def _prepare(graph: Graph, algorithm: str, result: str, given: dict[str, Any]) -
     if algorithm in ("bfs", "sssp"):
         return _prepare_search(graph, algorithm, result, given)
     column = _COLUMNS[algorithm]
-    values = read_result(result, graph, [column])[column]
+    values = read_result(result, graph, [column])[column.name]
     if algorithm == "cc":
         from shoal.algorithms.verify_components import verify_components
 
@@ -104,8 +104,8 @@ def _prepare_search(graph: Graph, algorithm: str, result: str, given: dict[str, 
     source = find_vertices(graph, "source", given["source"])
     targets = find_vertices(graph, "target", given.get("target"))
     numbers = [""] if isinstance(source, int) else [f"_{k}" for k in range(len(source))]
-    wanted = [name for k in numbers for name in (f"distance{k}", f"parent{k}?")]
-    columns = read_result(result, graph, wanted)
+    wanted = [Column(f"distance{k}", is_fraction=algorithm == "sssp") for k in numbers]
+    columns = read_result(result, graph, wanted + [Column(f"parent{k}", is_optional=True) for k in numbers])
     distance = [columns[f"distance{k}"] for k in numbers]
     parent = [columns[f"parent{k}"] for k in numbers if f"parent{k}" in columns]
     arrays: tuple[Any, Any] = (np.stack(distance), np.stack(parent) if parent else None)

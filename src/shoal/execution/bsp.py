@@ -21,7 +21,6 @@ from shoal.errors import ArgumentError, ProgramError
 from shoal.program import Constant, Field, Phase, Program, Vertex
 from shoal.stats import Stats
 
-
 MAX_PLANS = 1024  # a plan is some kilobytes; a caller with ever new cutoffs must not fill the memory
 _plans: dict[Any, tuple[dict[str, Field], list[tuple[Phase, Any]]]] = {}
 

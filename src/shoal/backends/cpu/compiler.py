@@ -55,7 +55,8 @@ def _environment_hash() -> str:
 def compiled(signature: Any = None, *, allocates: bool = False) -> Callable[[Callable], Any]:
     """Decorate a function to be compiled by Numba without the GIL and cached on disk in `cache_folder`.
 
-    ``allocates`` is for the few kernels that make arrays of their own.  With ``signature`` compilation (or loading from the cache) happens at once, otherwise at the first call.
+    ``allocates`` is for the few kernels that make arrays of their own.  With ``signature`` compilation (or loading from
+    the cache) happens at once, otherwise at the first call.
     """
     settings = {**_SETTINGS, "_nrt": allocates}
 

@@ -317,7 +317,8 @@ def _push_lines(writer, number, operator, options, rule, where) -> list[str]:
 
 def _write_fetch(writer: _Writer, number: int, rule: Rule) -> RuleCall:
     """Write the function that asks for a destination's state: what decides about it is read first."""
-    arrays = [n for n in writer.state(rule) if isinstance(writer.fields[n], Vertex) and not writer.fields[n].width]
+    used: list[tuple[str, Any]] = [(name, writer.fields[name]) for name in writer.state(rule)]
+    arrays = [name for name, declared in used if isinstance(declared, Vertex) and declared.width is None]
     body = [f"prefetch({name}, vertex)" for name in arrays]
     parameters = ("vertex", *arrays)
     writer.parts.append(_function(f"fetch_{number}", ", ".join(parameters), body))
@@ -503,7 +504,8 @@ def _write_finish(writer: _Writer, ordered_operator: Operator | None) -> None:
     """Write the serial end of the superstep."""
     phase, result = writer.phase, writer.recording.result
     producer = next((op for op in writer.recording.operators if op.output is result and result), None)
-    is_advance = producer is not None and producer.kind == "advance"
+    advanced = producer.options if producer is not None and producer.kind == "advance" else {"unique": True}
+    direction = advanced.get("direction")
     options = {
         "HAS_OUTPUT": producer is not None,
         "IS_ORDERED": ordered_operator is not None,
@@ -512,9 +514,9 @@ def _write_finish(writer: _Writer, ordered_operator: Operator | None) -> None:
         "KEEP": phase.keep,
         "HAS_BOTH": _needs_queue(writer),
         "IS_REPLAY": phase.begin == "replay",
-        "CAN_PULL": is_advance and producer.options["direction"] == "auto",
-        "ALWAYS_PULLS": is_advance and producer.options["direction"] == "pull",
-        "UNIQUE": not is_advance or producer.options["unique"],
+        "CAN_PULL": direction == "auto",
+        "ALWAYS_PULLS": direction == "pull",
+        "UNIQUE": advanced["unique"],
     }
     until = {"UNTIL": writer.call(phase.until, is_serial=True) if phase.until else False}
     for template in (

@@ -134,7 +134,7 @@ def settle_bins(control, bins):
 
 
 def relax_block(control, blocks, links, bins, spill, thread, current, block, indptr, indices, weights, STATE):
-    """Visit the edges of a block's vertices that are not stale, enter the destinations that improved, free the block."""
+    """Visit the edges of a block's vertices but the stale, enter the destinations that improved, free the block."""
     visited = 0
     for entry in range(links[2 * block + 1]):
         src = nonnegative(np.int64(blocks[block, entry]))

@@ -1,0 +1,35 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Graphs placed on a given number of threads, and their edges and levels as NumPy and SciPy see them."""
+
+import numpy as np
+from scipy.sparse.csgraph import dijkstra
+
+import shoal
+from shoal.backends.cpu.backend import Workspace
+
+THREADS = [1, 3]
+
+
+def on_threads(graph, num_threads):
+    """Place a graph on so many threads, however small it is.
+
+    The buffers are full of zeros: a frontier of a wrong length then fails a test, not the process.
+    """
+    placed = shoal.place(graph, f"cpu:1x{num_threads}")
+    shard = placed.shards[0]
+    shard.device.threads_for = lambda graph: num_threads
+    queue = np.zeros(8 * graph.num_vertices, graph.indices.dtype)
+    bitmaps = np.zeros((2, (graph.num_vertices + 63) // 64), np.uint64)
+    shard.workspaces.append(Workspace(queue, *bitmaps, np.zeros(64, np.int64)))
+    return placed
+
+
+def edges_of(graph):
+    """Sources and destinations of all edges, in the order of ``graph.indices``."""
+    return np.repeat(np.arange(graph.num_vertices), np.diff(graph.indptr)), np.asarray(graph.indices)
+
+
+def levels_of(graph, source):
+    """Hops from ``source``; -1 where it does not reach."""
+    distance = dijkstra(graph.to_scipy(), indices=source, unweighted=True)
+    return np.where(np.isinf(distance), -1, distance).astype(np.int64)
