@@ -5,7 +5,6 @@ import numpy as np
 from scipy.sparse.csgraph import dijkstra
 
 import shoal
-from shoal.backends.cpu.backend import Workspace
 
 THREADS = [1, 3]
 
@@ -18,9 +17,10 @@ def on_threads(graph, num_threads):
     placed = shoal.place(graph, f"cpu:1x{num_threads}")
     shard = placed.shards[0]
     shard.device.threads_for = lambda graph: num_threads
-    queue = np.zeros(8 * graph.num_vertices, graph.indices.dtype)
-    bitmaps = np.zeros((2, (graph.num_vertices + 63) // 64), np.uint64)
-    shard.workspaces.append(Workspace(queue, *bitmaps, np.zeros(64, np.int64)))
+    workspace = shard.acquire_workspace()
+    workspace.queue = np.zeros(8 * graph.num_vertices, graph.indices.dtype)
+    workspace.levels = np.zeros(64, np.int64)
+    shard.release_workspace(workspace)
     return placed
 
 

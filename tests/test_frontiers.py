@@ -66,6 +66,10 @@ class Walk(Program):
     def is_low(vertex):
         return vertex % 5 != 0
 
+    @rule
+    def is_third(vertex):
+        return vertex % 3 == 0
+
     def step(self, frontier):
         compute(frontier, self.tally)
         return FORMS[self.form](Recorded(self), frontier)
@@ -85,9 +89,11 @@ class Recorded:
     def advance(self, frontier):
         return advance(frontier, self.program.follow)
 
-    def into_low(self, frontier, direction):
-        rules = {"rule": self.program.follow, "where": self.program.is_low}
-        return advance(frontier, **rules, direction=direction, early_exit=False)
+    def into_low(self, frontier, **options):
+        return advance(frontier, self.program.follow, where=self.program.is_low, **options)
+
+    def pull_into_third(self, frontier):
+        return advance(frontier, self.program.follow, where=self.program.is_third, direction="pull")
 
     def cross(self, frontier):
         return advance(frontier, self.program.cross)
@@ -115,8 +121,11 @@ class Simulated:
     def advance(self, frontier):
         return self._joined(frontier, (3 * self.src + 5 * self.dst + 64 * self.superstep) // 64 % 4 != 0)
 
-    def into_low(self, frontier, direction):
+    def into_low(self, frontier, **options):
         return self.low(self.advance(frontier))
+
+    def pull_into_third(self, frontier):
+        return self.advance(frontier) & (self.vertices % 3 == 0)
 
     def cross(self, frontier):
         return self._joined(frontier, (self.src + self.dst + self.superstep) % 3 != 0)
@@ -152,9 +161,9 @@ def _touched_then_returned(ops, frontier):
     return output
 
 
-def _touched_and_replaced(ops, frontier):
+def _touched_only(ops, frontier):
     ops.touch(ops.advance(frontier))
-    return ops.kept(ops.low(ops.everything))
+    return frontier
 
 
 def _side_by_side(ops, frontier):
@@ -162,26 +171,26 @@ def _side_by_side(ops, frontier):
     return ops.cross(frontier)
 
 
-def _pull_that_nobody_takes(ops, frontier):
-    ops.into_low(frontier, "pull")
-    return ops.kept(frontier)
+def _two_pulls(ops, frontier):
+    ops.into_low(frontier, direction="pull")
+    return ops.pull_into_third(frontier)
 
 
 FORMS = {
     "advance": lambda ops, frontier: ops.advance(frontier),
-    "where, push": lambda ops, frontier: ops.into_low(frontier, "push"),
-    "where, auto": lambda ops, frontier: ops.into_low(frontier, "auto"),
+    "where, push": lambda ops, frontier: ops.into_low(frontier, direction="push", early_exit=False),
+    "where, auto": lambda ops, frontier: ops.into_low(frontier, direction="auto"),
     "filter after advance": lambda ops, frontier: ops.kept(ops.advance(frontier)),
-    "two filters after advance": lambda ops, frontier: ops.low(ops.kept(ops.advance(frontier))),
+    "two filters after advance": lambda ops, frontier: ops.kept(ops.low(ops.advance(frontier))),
     "filter before advance": lambda ops, frontier: ops.advance(ops.kept(frontier)),
-    "filter after pull": lambda ops, frontier: ops.kept(ops.into_low(frontier, "pull")),
+    "filter after pull": lambda ops, frontier: ops.kept(ops.into_low(frontier, direction="pull")),
     "advance, filter, advance": lambda ops, frontier: ops.cross(ops.kept(ops.advance(frontier))),
     "advance from every vertex": lambda ops, frontier: ops.advance(ops.everything),
-    "pull from every vertex": lambda ops, frontier: ops.into_low(ops.everything, "pull"),
+    "pull from every vertex": lambda ops, frontier: ops.into_low(ops.everything, direction="pull"),
     "an output touched, then returned": _touched_then_returned,
-    "an output touched and replaced": _touched_and_replaced,
+    "an output touched, the input returned": _touched_only,
     "two advances side by side": _side_by_side,
-    "a pull that nobody takes": _pull_that_nobody_takes,
+    "two pulls": _two_pulls,
     "every vertex returned": lambda ops, frontier: ops.everything,
 }
 

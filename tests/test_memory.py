@@ -93,10 +93,11 @@ def test_push_needs_no_reverse(directed_graph):
     assert estimate.graph_bytes == directed_graph.nbytes
 
 
-def test_several_batches_fit_the_estimate(graph):
+@pytest.mark.parametrize(("algorithm", "options"), [("bc", {"samples": 16, "seed": 1}), ("bfs", {"source": range(68)})])
+def test_several_batches_fit_the_estimate(graph, algorithm, options):
     fresh = copy_of(graph)
-    _, traced = traced_peak(lambda: shoal.betweenness_centrality(fresh, samples=16, seed=1))
-    estimate = estimate_memory(graph, "bc", samples=16)
+    _, traced = traced_peak(lambda: FUNCTIONS[algorithm](fresh, **options))
+    estimate = estimate_memory(graph, algorithm, **options)
     assert estimate.total_bytes - graph.nbytes >= traced
 
 

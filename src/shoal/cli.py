@@ -16,10 +16,10 @@ import typer
 
 from shoal import __version__
 from shoal.commands import benchmark, files, generators, machine, search, validation, whole_graph
+from shoal.commands.options import INTERRUPTED
 from shoal.errors import ShoalError
 
 BAD_INPUT = 2
-INTERRUPTED = 130  # what a shell reports for a process that SIGINT ended
 
 #: The base of typer's own complaints; typer exports only this leaf of it, and where it lives depends on the version.
 _UsageError: Any = next(base for base in typer.BadParameter.__mro__ if base.__name__ == "ClickException")

@@ -6,7 +6,7 @@ The buffers follow `shoal.backends.cpu.phase_run`, where they are made; a test h
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -46,6 +46,10 @@ class Stage:
     buffer_bytes: int
     other_bytes: int
     uses_in_edges: bool
+
+    def beside(self, num_bytes: int) -> Stage:
+        """Return the stage with other arrays of so many bytes beside it."""
+        return replace(self, other_bytes=self.other_bytes + num_bytes)
 
 
 class Footprint:

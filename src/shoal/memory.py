@@ -12,7 +12,7 @@ from __future__ import annotations
 import inspect
 import os
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -20,7 +20,7 @@ import numpy as np
 from shoal import algorithms
 from shoal.algorithms.arguments import is_batch, make_config
 from shoal.algorithms.betweenness import WIDTHS, Betweenness
-from shoal.algorithms.bfs import BFS, BatchBFS, SmallestParents
+from shoal.algorithms.bfs import BFS, MAX_BATCH, BatchBFS, SmallestParents
 from shoal.algorithms.components import Components
 from shoal.algorithms.pagerank import PageRank
 from shoal.algorithms.sssp import SSSP, FlatParents, TightParents, distance_dtype
@@ -135,10 +135,12 @@ def _bfs_stages(sizes: Sizes, device: Footprint, options: dict[str, Any]) -> lis
         first = device.stage(BFS(), begins_everywhere=False)
         kept = count * (4 + vertex)
     else:
-        # Columns of a batch become rows: a copy, while the columns are still there.
-        kept = count * width * (4 + vertex)
-        first = device.stage(BatchBFS(width), others=kept, begins_everywhere=False)
-        kept += first.state_bytes
+        # Columns of a batch become rows: a copy, while the columns are still there; so are those of the batch before.
+        rows = count * width * (4 + vertex)
+        first = device.stage(BatchBFS(min(width, MAX_BATCH)), others=rows, begins_everywhere=False)
+        if width > MAX_BATCH:
+            first = first.beside(first.state_bytes)
+        kept = rows + first.state_bytes
     if not device.config.deterministic:
         return [first]
     return [first, device.stage(SmallestParents(), others=kept + count * vertex * (width or 0))]
@@ -163,9 +165,8 @@ def _sssp_stages(sizes: Sizes, device: Footprint, options: dict[str, Any]) -> li
         if sizes.may_be_flat:
             programs.append(FlatParents(dtype))
         stages += [device.stage(program, constants=distance, others=earlier) for program in programs]
-    last = stages[-1]
-    stages.append(Stage(last.state_bytes, last.buffer_bytes, conversion + max(earlier, result * width * 2), False))
-    return stages
+    last = replace(stages[-1], other_bytes=conversion + max(earlier, result * width * 2))
+    return [*stages, last]
 
 
 def _components_stages(sizes: Sizes, device: Footprint, options: dict[str, Any]) -> list[Stage]:
@@ -180,8 +181,7 @@ def _betweenness_stages(sizes: Sizes, device: Footprint, options: dict[str, Any]
     others = INT64_BYTES * (2 * sizes.num_vertices + count)
     only = device.stage(Betweenness(width), others=others, begins_everywhere=False)
     # Beside a batch there are the sum over the batches, its scale, the sources, and the state of the batch before.
-    before = only.state_bytes if count > width else 0
-    return [Stage(only.state_bytes, only.buffer_bytes, only.other_bytes + before, only.uses_in_edges)]
+    return [only.beside(only.state_bytes) if count > width else only]
 
 
 def _pagerank_stages(sizes: Sizes, device: Footprint, options: dict[str, Any]) -> list[Stage]:

@@ -102,7 +102,8 @@ def advance(
 
     Parameters
     ----------
-    where : a rule over a vertex: only destinations for which it is true are looked at
+    where : a rule over a vertex: only destinations for which it is true are looked at; in a program that pulls, a
+        vertex for which it is false stays so for the rest of the phase
     direction : ``"push"`` from the frontier, ``"pull"`` by the destinations (needs ``where``), or ``"auto"``
     early_exit : in a pull, leave a destination as soon as ``where`` is no longer true of it
     unique : the author's word that in one superstep the rule says True at most once for a destination; without it

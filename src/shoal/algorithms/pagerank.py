@@ -160,7 +160,12 @@ def _out_weight(graph: Graph, weighted: bool) -> np.ndarray:
     for weight in (graph.min_weight, graph.max_weight):
         if weight is not None and not 0 <= weight < np.inf:
             raise ArgumentError(f"weighted=True needs finite weights of at least 0; the graph has weight {weight}")
-    return graph.to_scipy().astype(np.float64).sum(axis=1)
+    total = graph.to_scipy().astype(np.float64).sum(axis=1)
+    tiny = np.flatnonzero((total > 0) & (total < np.finfo(np.float64).tiny))
+    if len(tiny):
+        raise ArgumentError(f"weighted=True: the out-weights of vertex {tiny[0]} sum to {total[tiny[0]]:g}, "
+                            f"too little to divide by; the least allowed is {np.finfo(np.float64).tiny:g}")  # fmt: skip
+    return total
 
 
 def _start_distribution(personalization: Any, num_vertices: int) -> np.ndarray | None:

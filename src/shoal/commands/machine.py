@@ -7,9 +7,10 @@ import platform
 from typing import Any
 
 from shoal.commands import display
-from shoal.commands.options import Json
+from shoal.commands.options import Json, expanded
 
 
+@expanded
 def devices(json: Json = False) -> None:
     """List the devices of this machine, and the versions behind them."""
     facts = describe_devices()

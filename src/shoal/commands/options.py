@@ -20,6 +20,7 @@ import typer
 from shoal.config import CONFIG_NAMES, DEFAULT, RunConfig
 from shoal.graph import Graph
 
+INTERRUPTED = 130  # what a shell reports for a process that SIGINT ended
 _READING = "Reading the graph"
 _RUNNING = "Running"
 _OUTPUT = "Output"
@@ -109,7 +110,10 @@ def expanded(command: Callable[..., None]) -> Callable[..., None]:
     @functools.wraps(command)
     def run(**given: Any) -> None:
         objects = {name: group(**{f.name: given.pop(f.name) for f in fields(group)}) for name, group in groups.items()}
-        command(**given, **objects)
+        try:
+            command(**given, **objects)
+        except KeyboardInterrupt:  # some versions of typer would print a line of their own
+            raise typer.Exit(INTERRUPTED) from None
 
     run.__signature__ = inspect.Signature(parameters)  # type: ignore[attr-defined]
     run.__annotations__ = {parameter.name: parameter.annotation for parameter in parameters}

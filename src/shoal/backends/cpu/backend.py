@@ -40,12 +40,13 @@ class Workspace:
     queue: np.ndarray
     bitmap_a: np.ndarray
     bitmap_b: np.ndarray
+    remaining: np.ndarray
     levels: np.ndarray
     num_levels: int = 0
 
     @property
     def nbytes(self) -> int:
-        return self.queue.nbytes + self.bitmap_a.nbytes + self.bitmap_b.nbytes + self.levels.nbytes
+        return self.queue.nbytes + 3 * self.bitmap_a.nbytes + self.levels.nbytes
 
 
 @dataclass
@@ -70,7 +71,7 @@ class Shard:
         except IndexError:
             words = (self.graph.num_vertices + 63) // 64
             queue = np.empty(0, self.graph.indices.dtype)
-            return Workspace(queue, np.empty(words, np.uint64), np.empty(words, np.uint64), np.empty(2, np.int64))
+            return Workspace(queue, *np.empty((3, words), np.uint64), np.empty(2, np.int64))
 
     def release_workspace(self, workspace: Workspace) -> None:
         """Keep the buffers for the next run."""

@@ -38,7 +38,7 @@ from shoal.backends.cpu.kernels.vertices import BLOCK
 LOOP_PARAMETERS = (
     "thread", "num_threads", "control", "trace", "levels", "knobs",
     "indptr", "indices", "weights", "in_indptr", "in_indices", "in_weights",
-    "queue", "bitmap_a", "bitmap_b", "outbox", "partials", "blocks", "links", "bins",
+    "queue", "bitmap_a", "bitmap_b", "remaining", "outbox", "partials", "blocks", "links", "bins",
 )  # fmt: skip
 
 _DYNAMIC = {"superstep": "SUPERSTEP", "frontier_size": "SIZE", "num_vertices": "NUM_VERTICES",
@@ -355,7 +355,7 @@ def _pull_lines(writer, number, operator, options, rule, where) -> list[str]:
         "    barrier(control, num_threads)",
     ]  # fmt: skip
     lines += [
-        f"pull_{number}(thread, num_threads, control, {_work(number)}, control[NUM_VERTICES], front, back, "
+        f"pull_{number}(thread, num_threads, control, {_work(number)}, control[NUM_VERTICES], front, back, remaining, "
         f"in_indptr, in_indices, in_weights{tail})",
     ]
     if _needs_queue(writer):
@@ -546,7 +546,7 @@ def numba_signature(
     fixed = [
         types.int64, types.int64, array(np.int64), array(np.int64, 2), array(np.int64), array(np.float64),
         *graph, *graph,
-        array(vertex), array(np.uint64), array(np.uint64), array(vertex, 2), array(np.float64, 2),
+        array(vertex), array(np.uint64), array(np.uint64), array(np.uint64), array(vertex, 2), array(np.float64, 2),
         array(vertex, 2), array(np.int64), array(np.int64, 2),
     ]  # fmt: skip
     own = []

@@ -64,6 +64,10 @@ class PhaseRun:
             workspace.levels = np.empty(num_vertices * (joins or 1) + 2, np.int64)
         workspace.bitmap_a.fill(0)
         workspace.bitmap_b.fill(0)
+        if source.uses_in_edges:
+            workspace.remaining.fill(2**64 - 1)
+            if num_vertices % 64:
+                workspace.remaining[-1] = 2 ** (num_vertices % 64) - 1
         size = num_vertices if frontier is None else len(frontier)
         workspace.queue[:size] = np.arange(num_vertices) if frontier is None else frontier
         control[slot.INTERMEDIATE] = num_vertices * (joins or 1)
@@ -116,7 +120,7 @@ class PhaseRun:
             self.blocks, self.links, self.bins = outbox, workspace.levels, partials.view(np.int64)
         return (
             self.control, self.trace, workspace.levels, knobs, *out, *incoming, workspace.queue, workspace.bitmap_a,
-            workspace.bitmap_b, outbox, partials, self.blocks, self.links, self.bins, *self.state.values(),
+            workspace.bitmap_b, workspace.remaining, outbox, partials, self.blocks, self.links, self.bins, *self.state.values(),
         )  # fmt: skip
 
     def resume(self) -> Reason:

@@ -24,7 +24,7 @@ from shoal.backends.cpu.hooks import (
     UNIQUE,
     WHERE,
 )
-from shoal.backends.cpu.intrinsics import fetch_add, load, nonnegative, prefetch
+from shoal.backends.cpu.intrinsics import fetch_add, load, nonnegative, prefetch, trailing_zeros
 from shoal.backends.cpu.runtime import add_bit, chunk_size, flush, has_bit
 
 # Vertices whose edges are fetched before their turn: rows are scattered over memory, and the atomics of a rule keep the
@@ -84,11 +84,12 @@ def push(thread, num_threads, control, work, begin, end, queue, base, output, ca
     fetch_add(control, EDGES, visited)
 
 
-def pull(thread, num_threads, control, work, num_vertices, front, back, indptr, indices, weights, STATE):
+def pull(thread, num_threads, control, work, num_vertices, front, back, remaining, indptr, indices, weights, STATE):
     """Let every vertex that wants a visit look among its sources for one in ``front``; write the joined to ``back``.
 
-    ``indptr`` and ``indices`` are the incoming edges.  Only the thread that holds the chunk writes a destination's
-    state and its word of ``back``: no atomics.
+    ``indptr`` and ``indices`` are the incoming edges.  ``remaining`` holds the vertices that may still want a visit;
+    one that does not, or that no edge enters, is dropped for good, so later pulls pass it by 64 at a time.  Only the
+    thread that holds the chunk writes a destination's state and its words of the bitmaps: no atomics.
     """
     joined_total = 0
     visited = 0
@@ -97,14 +98,18 @@ def pull(thread, num_threads, control, work, num_vertices, front, back, indptr, 
         if first >= num_vertices or load(control, STOP) != 0:
             break
         for word in range(nonnegative(first >> 6), (min(first + PULL_CHUNK, num_vertices) + 63) >> 6):
-            bits = np.uint64(0)
-            for dst in range(word << 6, min((word + 1) << 6, num_vertices)):
-                dst = nonnegative(dst)
-                if not WHERE(vertex=dst):
-                    continue
-                joined = False
+            wanting = remaining[word]
+            kept = np.uint64(0)
+            joined_bits = np.uint64(0)
+            while wanting != 0:
+                bit = wanting & (~wanting + np.uint64(1))
+                dst = nonnegative((word << 6) + np.int64(trailing_zeros(wanting)))
+                wanting ^= bit
                 edge = nonnegative(np.int64(indptr[dst]))
                 stop = np.int64(indptr[dst + 1])
+                if edge == stop or not WHERE(vertex=dst):
+                    continue
+                joined = False
                 visited -= edge
                 while edge < stop:
                     src = nonnegative(np.int64(indices[edge]))
@@ -117,9 +122,12 @@ def pull(thread, num_threads, control, work, num_vertices, front, back, indptr, 
                     edge += 1
                 visited += edge
                 if joined:
-                    bits |= np.uint64(1) << np.uint64(dst & 63)
+                    joined_bits |= bit
                     joined_total += 1
-            back[word] = bits
+                if not EARLY_EXIT or WHERE(vertex=dst):
+                    kept |= bit
+            remaining[word] = kept
+            back[word] = joined_bits
     fetch_add(control, OUTPUT, joined_total)
     fetch_add(control, EDGES, visited)
 
