@@ -22,6 +22,7 @@ from shoal.errors import (
 )
 from shoal.graph import Graph
 from shoal.io import read, write
+from shoal.memory import estimate_memory
 from shoal.operators import advance, compute, everything, filter, gather, reduce, swap, update
 from shoal.placement import Placed, place
 from shoal.program import Constant, Phase, Program, Scalar, Vertex, add, maximum, minimum
@@ -54,6 +55,7 @@ __all__ = [
     "bfs",
     "compute",
     "connected_components",
+    "estimate_memory",
     "everything",
     "filter",
     "gather",

@@ -15,6 +15,7 @@ from shoal.config import RunConfig, parse_devices
 from shoal.program import Phase, Program, Scalar, Vertex
 
 INT64_BYTES = 8
+NUM_BITMAPS = 3  # of a workspace: see `shoal.backends.cpu.backend`
 OBJECT_BYTES = 1 << 16  # what Python needs for its own objects, so that an estimate holds for small graphs too
 
 
@@ -87,7 +88,7 @@ class Footprint:
                 is_listed = phase.begin == "all" or (phase.begin == "start" and begins_everywhere)
                 listed = INT64_BYTES * self.sizes.num_vertices if is_listed else 0
                 temporary = max(temporary, listed + earlier + (before if queue > before else 0))
-            bitmaps = 2 * INT64_BYTES * ((self.sizes.num_vertices + 63) // 64)
+            bitmaps = NUM_BITMAPS * INT64_BYTES * ((self.sizes.num_vertices + 63) // 64)
             buffers = max(buffers, queue + levels + bitmaps + blocks + fixed)
             earlier = fixed
         state = self._state_bytes(program) + constants

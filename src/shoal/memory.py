@@ -135,11 +135,9 @@ def _bfs_stages(sizes: Sizes, device: Footprint, options: dict[str, Any]) -> lis
         first = device.stage(BFS(), begins_everywhere=False)
         kept = count * (4 + vertex)
     else:
-        # Columns of a batch become rows: a copy, while the columns are still there; so are those of the batch before.
+        # Columns of a batch become rows: a copy, while the columns are still there.
         rows = count * width * (4 + vertex)
         first = device.stage(BatchBFS(min(width, MAX_BATCH)), others=rows, begins_everywhere=False)
-        if width > MAX_BATCH:
-            first = first.beside(first.state_bytes)
         kept = rows + first.state_bytes
     if not device.config.deterministic:
         return [first]
@@ -177,11 +175,10 @@ def _betweenness_stages(sizes: Sizes, device: Footprint, options: dict[str, Any]
     sources = options.get("sources")
     count = sizes.num_vertices if sources is None else len(sources) if is_batch(sources) else 1
     count = options["samples"] if options.get("samples") is not None else count
-    width = next((w for w in reversed(WIDTHS) if w <= count), WIDTHS[0])
+    width = next(w for w in WIDTHS if w >= min(max(count, 1), WIDTHS[-1]))
     others = INT64_BYTES * (2 * sizes.num_vertices + count)
-    only = device.stage(Betweenness(width), others=others, begins_everywhere=False)
-    # Beside a batch there are the sum over the batches, its scale, the sources, and the state of the batch before.
-    return [only.beside(only.state_bytes) if count > width else only]
+    # Beside a batch there are the sum over the batches, its scale and the sources.
+    return [device.stage(Betweenness(width), others=others, begins_everywhere=False)]
 
 
 def _pagerank_stages(sizes: Sizes, device: Footprint, options: dict[str, Any]) -> list[Stage]:

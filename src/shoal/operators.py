@@ -105,13 +105,20 @@ def advance(
     where : a rule over a vertex: only destinations for which it is true are looked at; in a program that pulls, a
         vertex for which it is false stays so for the rest of the phase
     direction : ``"push"`` from the frontier, ``"pull"`` by the destinations (needs ``where``), or ``"auto"``
-    early_exit : in a pull, leave a destination as soon as ``where`` is no longer true of it
+    early_exit : leave a destination as soon as ``where`` is no longer true of it; with False every edge counts: a push
+        does not ask ``where`` at all, a pull asks once per destination
     unique : the author's word that in one superstep the rule says True at most once for a destination; without it
         the output is de-duplicated
     priority : a rule over a vertex that returns a whole number: the vertices of the lowest number go first
-    first_edges, skip_edges : only so many edges of each vertex, after skipping so many
+    first_edges, skip_edges : only so many edges of each vertex, after skipping so many (push without priority only)
     """
     check_choice("direction", direction, DIRECTIONS)
+    if (first_edges is not None or skip_edges) and (direction != "push" or priority is not None):
+        raise ProgramError("advance: first_edges and skip_edges need direction='push' and no priority")
+    if direction != "push" and priority is not None:
+        raise ProgramError(
+            f"advance: direction={direction!r} and priority exclude each other; an ordered advance pushes"
+        )
     if direction != "push" and where is None:
         raise ProgramError("advance: a pull needs where=, the rule that says which destinations still want a visit")
     rules = {"rule": _check_rule("advance", "rule", rule)}
@@ -141,7 +148,7 @@ def gather(
 ) -> None:
     """For every vertex, combine ``rule`` over its incoming edges and hand the total to ``finish`` as ``value``.
 
-    ``finish`` stores what it wants; what it returns is summed into the scalars ``into``.
+    ``finish`` stores what it wants; what it returns is combined into the scalars ``into``, each by its own combiner.
     """
     rules = {"rule": _check_rule("gather", "rule", rule), "finish": _check_rule("gather", "finish", finish)}
     _append(Operator("gather", _check_frontier("gather", frontier), None, rules, _names(into), combine))
@@ -192,6 +199,9 @@ def _append(operator: Operator) -> None:
     recording = _current(operator.kind)
     for role, rule in operator.rules.items():
         _check_parameters(recording, operator.kind, role, rule)
+        if "edge" in rule.parameters and operator.options.get("direction", "push") != "push":
+            raise ProgramError(f"{rule.where()}: a rule that may pull has no 'edge' (incoming edges are numbered "
+                               "otherwise); take 'weight'")  # fmt: skip
     recording.operators.append(operator)
 
 
@@ -220,7 +230,7 @@ _PROVIDED = {
     ("advance", "rule"): _EDGE_NAMES,
     ("advance", "where"): ("vertex",),
     ("advance", "priority"): ("vertex",),
-    ("gather", "rule"): _EDGE_NAMES,
+    ("gather", "rule"): ("src", "dst", "weight"),
     ("gather", "finish"): ("vertex", "value"),
     ("filter", "rule"): ("vertex",),
     ("compute", "rule"): ("vertex",),

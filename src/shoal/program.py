@@ -101,6 +101,12 @@ class Phase:
     joins: int | None = None
     max_supersteps: int | None = None
 
+    def __post_init__(self) -> None:
+        if self.begin not in ("start", "all", "replay"):
+            raise ProgramError(f"Phase: begin={self.begin!r} is not known; allowed: start, all, replay")
+        if self.keep and self.joins is None:
+            raise ProgramError("Phase: keep=True needs joins=, a bound on how often a vertex joins a frontier")
+
 
 class Program:
     """Base of all programs; subclass it, declare fields and rules, and define ``step`` (or ``phases``).

@@ -5,13 +5,11 @@ from __future__ import annotations
 
 from typing import Any
 
-import numpy as np
-
 from shoal.config import CONFIG_NAMES, DEFAULT, RunConfig
 from shoal.errors import ArgumentError
 from shoal.graph import Graph
 from shoal.placement import Placed, placed_on
-from shoal.program import Program, Vertex
+from shoal.program import Constant, Program, Vertex
 from shoal.stats import Stats
 
 
@@ -48,8 +46,8 @@ def run(program: Program, graph: Graph | Placed, **options: Any) -> ProgramResul
     outcome = run_configured(program, graph, config, options)
     values = {}
     for name, declared in program.fields().items():
-        value = outcome.state[name]
-        values[name] = value if isinstance(declared, Vertex) or not isinstance(value, np.ndarray) else value[0]
+        if not isinstance(declared, Constant):
+            values[name] = outcome.state[name] if isinstance(declared, Vertex) else outcome.state[name][0]
     return ProgramResult(values, outcome.stats)
 
 

@@ -195,6 +195,7 @@ def betweenness_centrality(
         if endpoints:
             _add_endpoints(total, batch, outcome.state["depth"])
         stats = outcome.stats if stats is None else stats.including(outcome.stats)
+        del outcome  # its arrays are not needed while the next batch runs
     total *= _scale(plain, chosen, normalized, endpoints)
     if stats is None:
         stats = _run_batch(graph, everyone[:0], config).stats

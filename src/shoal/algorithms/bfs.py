@@ -225,6 +225,7 @@ def _bfs_batch(graph, plain: Graph, source: Any, cutoff: int | None, config: Run
         distance[first : first + MAX_BATCH] = outcome.state["distance"].T
         parent[first : first + MAX_BATCH] = outcome.state["parent"].T
         stats = outcome.stats if stats is None else stats.including(outcome.stats)
+        del outcome  # its arrays are not needed while the next batch runs
     if config.deterministic:
         parent = np.stack([_smallest_parents(graph, row, config) for row in distance])
     return TraversalResult(plain, stats, sources, distance, parent)

@@ -45,9 +45,9 @@ def execute(program: Program, shard: Shard, config: RunConfig, arguments: dict[s
     try:
         if shard.graph.num_vertices > 0:
             for phase, code in phases:
-                run = _run_phase(program, phase, code, shard, workspace, state, frontier, config)
-                rows += run.rows
-                peak = max(peak, run.nbytes)
+                phase_rows, nbytes = _run_phase(program, phase, code, shard, workspace, state, frontier, config)
+                rows += phase_rows
+                peak = max(peak, nbytes)
     finally:
         shard.release_workspace(workspace)
     seconds = time.perf_counter() - began
@@ -129,16 +129,16 @@ def _constant(program: Program, name: str, declared: Constant, value: Any, shard
 def _run_phase(
     program: Program, phase: Phase, code: Any, shard: Shard, workspace: Any, state: dict[str, Any],
     frontier: np.ndarray | None, config: RunConfig,
-) -> PhaseRun:  # fmt: skip
-    """Run one phase to its end."""
+) -> tuple[list[np.ndarray], int]:  # fmt: skip
+    """Run one phase to its end; return its trace and the memory of its buffers."""
     first = None if phase.begin == "all" else frontier
     run = PhaseRun(code, phase, shard, workspace, state, first, config.do_a, config.do_b)
     if phase.max_supersteps == 0 or run.is_empty:
-        return run
+        return run.rows, run.nbytes
     while True:
         reason = run.resume()
         if reason == Reason.DONE:
-            return run
+            return run.rows, run.nbytes
         if reason == Reason.NEEDS_MEMORY:
             run.grow()
         elif reason == Reason.OVERFLOW:

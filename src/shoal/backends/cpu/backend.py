@@ -71,7 +71,8 @@ class Shard:
         except IndexError:
             words = (self.graph.num_vertices + 63) // 64
             queue = np.empty(0, self.graph.indices.dtype)
-            return Workspace(queue, *np.empty((3, words), np.uint64), np.empty(2, np.int64))
+            first, second, remaining = np.empty((3, words), np.uint64)
+            return Workspace(queue, first, second, remaining, np.empty(2, np.int64))
 
     def release_workspace(self, workspace: Workspace) -> None:
         """Keep the buffers for the next run."""
@@ -101,9 +102,13 @@ class CPUDevice:
         """Return the graph as this device's shard; on a CPU nothing is copied."""
         return Shard(graph, self)
 
+    def is_small(self, graph: Graph) -> bool:
+        """Whether a superstep is too short to start threads for."""
+        return graph.num_edges < SMALL_EDGES
+
     def threads_for(self, graph: Graph) -> int:
         """Return the number of threads that pays for this graph."""
-        return 1 if graph.num_edges < SMALL_EDGES else self.num_threads
+        return 1 if self.is_small(graph) else self.num_threads
 
     def allocate(self, shape: int | tuple[int, ...], dtype: np.dtype, fill: Any) -> np.ndarray:
         """Return a new array filled with one value, its pages touched by the device's threads."""

@@ -8,6 +8,7 @@ sources that compiled code can reach, the library versions and the Python versio
 
 from __future__ import annotations
 
+import fcntl
 import functools
 import hashlib
 import os
@@ -65,13 +66,31 @@ def compiled(signature: Any = None, *, allocates: bool = False) -> Callable[[Cal
             previous = numba.config.CACHE_DIR
             numba.config.CACHE_DIR = str(cache_folder())
             try:
-                if signature is None:
-                    return numba.njit(cache=True, **settings)(function)
-                return numba.njit(signature, cache=True, **settings)(function)
+                if signature is not None:
+                    return numba.njit(signature, cache=True, **settings)(function)
+                return _saving_alone(numba.njit(cache=True, **settings)(function))
             finally:
                 numba.config.CACHE_DIR = previous
 
     return decorate
+
+
+def _saving_alone(dispatcher: Any) -> Any:
+    """Let one process at a time save into a function's cache.
+
+    Numba reads the index of types, picks the next file name and writes both back; two processes that compile for
+    different types at once would pick one name, and a third would later run the wrong code.
+    """
+    cache = dispatcher._cache
+    save = cache.save_overload
+
+    def save_locked(signature: Any, data: Any) -> None:
+        with open(cache_folder() / "lock", "w") as file:
+            fcntl.flock(file, fcntl.LOCK_EX)
+            save(signature, data)
+
+    cache.save_overload = save_locked
+    return dispatcher
 
 
 #: For functions called only from compiled code: no cache of their own, they live in their callers'.

@@ -7,6 +7,7 @@ another module and the disk cache cannot serve an old one.
 
 from __future__ import annotations
 
+import ast
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -45,6 +46,11 @@ _DYNAMIC = {"superstep": "SUPERSTEP", "frontier_size": "SIZE", "num_vertices": "
             "current_priority": "CURRENT"}  # fmt: skip
 
 
+def _field(name: str) -> str:
+    """Return the name of a program's field in generated code, where it meets no local variable."""
+    return f"field_{name}"
+
+
 @dataclass
 class PhaseSource:
     """The text of a generated module, and what a run of it needs."""
@@ -57,6 +63,7 @@ class PhaseSource:
     uses_in_edges: bool
     is_ordered: bool
     is_sliding: bool
+    swaps: list[tuple[str, ...]]  # pairs of fields that change places every superstep
 
 
 @dataclass
@@ -96,19 +103,21 @@ class _Writer:
                 arguments[name] = f"control[{_DYNAMIC[name]}]" if is_serial else name
             elif name in self.fields:
                 is_scalar = isinstance(self.fields[name], Scalar)
-                arguments[name] = name if not is_scalar else f"{name}[0]" if is_serial else f"{name}_value"
+                plain = _field(name)
+                arguments[name] = plain if not is_scalar else f"{plain}[0]" if is_serial else f"{plain}_value"
         return RuleCall(self.rule_function(rule, owned), rule.parameters, arguments)
 
     def state(self, *rules: Rule | None) -> list[str]:
-        """Return the fields that any of ``rules`` uses, in the program's order."""
+        """Return the generated names of the fields that any of ``rules`` uses, in the program's order."""
         used = {name for rule in rules if rule for name in rule.parameters}
-        return [name for name in self.fields if name in used]
+        return [_field(name) for name in self.fields if name in used]
 
     def prologue(self, *rules: Rule | None) -> list[str]:
         """Return statements that read loop-carried values once, at a kernel's start."""
         used = [name for rule in rules if rule for name in rule.parameters]
         lines = [f"{name} = control[{slot}]" for name, slot in _DYNAMIC.items() if name in used]
-        lines += [f"{n}_value = {n}[0]" for n in self.fields if n in used and isinstance(self.fields[n], Scalar)]
+        scalars = [_field(n) for n in self.fields if n in used and isinstance(self.fields[n], Scalar)]
+        lines += [f"{name}_value = {name}[0]" for name in scalars]
         return lines
 
     # Kernels
@@ -151,6 +160,7 @@ def write_phase(recording: Recording, phase: Phase, *, is_weighted: bool, title:
         writer.uses_in_edges,
         ordered_operator is not None,
         _is_sliding(writer.phase),
+        [op.into for op in recording.operators if op.kind == "swap"],
     )
 
 
@@ -184,10 +194,11 @@ def _loop(writer: _Writer, lines: list[str], is_ordered: bool) -> str:
     body = "\n".join(f"        {line}" for line in [*head, *lines])
     toggled = ""
     if swaps:
-        exchange = "; ".join(f"{left}, {right} = {right}, {left}" for left, right in swaps)
+        pairs = [(_field(left), _field(right)) for left, right in swaps]
+        exchange = "; ".join(f"{left}, {right} = {right}, {left}" for left, right in pairs)
         toggled = f"    if control[SWAPPED] & 1:\n        {exchange}\n"
         body += f"\n        {exchange}"
-    parameters = ", ".join([*LOOP_PARAMETERS, *writer.fields])
+    parameters = ", ".join([*LOOP_PARAMETERS, *map(_field, writer.fields)])
     return (
         f"@compiled(SIGNATURE)\ndef loop({parameters}):\n{toggled}"
         f"    while True:\n{body}\n        if control[REASON] != 0:\n            return"
@@ -218,6 +229,11 @@ def _source_range(writer: _Writer, operator: Operator) -> tuple[str, bool]:
     if operator.frontier.kind == "input":
         return "control[BEGIN], control[END]", True
     for number, other in enumerate(writer.recording.operators):
+        if other.output is operator.frontier is writer.recording.result:
+            if other.options.get("direction", "push") != "push" or "priority" in other.rules:
+                raise ProgramError(f"{operator.kind} cannot read the output of an advance that pulls or is ordered in "
+                                   "the same step; let the next superstep read it as its frontier")  # fmt: skip
+            return "control[OUT_BASE], control[OUT_BASE] + control[OUTPUT]", True
         if other.output is operator.frontier:
             region, counter = _intermediate(writer, number)
             return f"{region}, {region} + control[{counter}]", True
@@ -272,6 +288,9 @@ def _write_advance(writer: _Writer, number: int, operator: Operator) -> tuple[li
     if _is_marked(writer, operator):
         raise ProgramError(f"{rule.where()}: advance cannot take the output of another advance in the same step; "
                            "put a filter between them or make it the next superstep's frontier")  # fmt: skip
+    if operator.options["direction"] != "push" and operator.frontier.kind == "output":  # type: ignore[union-attr]
+        raise ProgramError(f"{rule.where()}: a pull cannot start from the output of another operator of the same step; "
+                           "give it the step's frontier or everything")  # fmt: skip
     options = _advance_options(writer, operator)
     pushed, pulled = [], []
     if operator.options["direction"] != "pull":
@@ -317,7 +336,9 @@ def _push_lines(writer, number, operator, options, rule, where) -> list[str]:
 
 def _write_fetch(writer: _Writer, number: int, rule: Rule) -> RuleCall:
     """Write the function that asks for a destination's state: what decides about it is read first."""
-    used: list[tuple[str, Any]] = [(name, writer.fields[name]) for name in writer.state(rule)]
+    used: list[tuple[str, Any]] = [
+        (_field(n), declared) for n, declared in writer.fields.items() if n in rule.parameters
+    ]
     arrays = [name for name, declared in used if isinstance(declared, Vertex) and declared.width is None]
     body = [f"prefetch({name}, vertex)" for name in arrays]
     parameters = ("vertex", *arrays)
@@ -436,7 +457,7 @@ def _write_reduction(writer: _Writer, number: int, operator: Operator) -> tuple[
     )
     begin, end = source.split(", ")
     settle = f"settle_{number}(partials, ({end} - {begin} + BLOCK - 1) // BLOCK"
-    return [call], [settle + "".join(f", {name}" for name in operator.into) + ")", _reset(number)]
+    return [call], [settle + "".join(f", {_field(name)}" for name in operator.into) + ")", _reset(number)]
 
 
 _IDENTITY = {"add": "0.0", "minimum": "np.inf", "maximum": "-np.inf"}
@@ -465,12 +486,12 @@ def _write_combiners(writer: _Writer, number: int, operator: Operator, first_col
     for i, (name, combiner) in enumerate(zip(operator.into, combiners, strict=True)):
         body = _COMBINE[combiner.name].format("total", f"partials[block, {first_column + i}]")
         settle += [f"total = {_IDENTITY[combiner.name]}", "for block in range(num_blocks):", f"    total = {body}",
-                   f"{name}[0] = total"]  # fmt: skip
+                   f"{_field(name)}[0] = total"]  # fmt: skip
     writer.parts += [
         f"@inner(forceinline=True)\ndef identity_{number}():\n    return {identity}",
         f"@inner(forceinline=True)\ndef combine_{number}(left, right):\n    return {', '.join(combine) or 'left'}",
         _function(f"store_{number}", "partials, block, total", store),
-        _function(f"settle_{number}", ", ".join(["partials", "num_blocks", *operator.into]), settle),
+        _function(f"settle_{number}", ", ".join(["partials", "num_blocks", *map(_field, operator.into)]), settle),
     ]
 
 
@@ -482,9 +503,7 @@ def _serial_operator(writer: _Writer, operator: Operator) -> list[str]:
     if operator.kind == "swap":
         return []
     call = writer.call(operator.rules["rule"], is_serial=True)
-    import ast
-
-    return [f"{operator.into[0]}[0] = {ast.unparse(call.to_ast({}))}"]
+    return [f"{_field(operator.into[0])}[0] = {ast.unparse(call.to_ast({}))}"]
 
 
 _WRITERS = {

@@ -69,7 +69,7 @@ class PhaseRun:
             if num_vertices % 64:
                 workspace.remaining[-1] = 2 ** (num_vertices % 64) - 1
         size = num_vertices if frontier is None else len(frontier)
-        workspace.queue[:size] = np.arange(num_vertices) if frontier is None else frontier
+        workspace.queue[:size] = np.arange(num_vertices, dtype=workspace.queue.dtype) if frontier is None else frontier
         control[slot.INTERMEDIATE] = num_vertices * (joins or 1)
         control[slot.END] = control[slot.SIZE] = control[slot.NUM_VISITED] = size
         control[slot.OUT_BASE] = size if source.is_sliding else num_vertices
@@ -88,7 +88,7 @@ class PhaseRun:
     def _begin_buckets(self, frontier: np.ndarray | None) -> None:
         """Put the first frontier into blocks, published for the first superstep."""
         graph, control = self.shard.graph, self.control
-        first = np.arange(graph.num_vertices) if frontier is None else np.asarray(frontier)
+        first = np.arange(graph.num_vertices, dtype=graph.indices.dtype) if frontier is None else np.asarray(frontier)
         used = -(-len(first) // ENTRIES)
         # Room for a block in every near bin and for every vertex to wait once; more when needed.
         num_blocks = used + NUM_NEAR * self.num_threads + graph.num_vertices // ENTRIES
@@ -120,7 +120,8 @@ class PhaseRun:
             self.blocks, self.links, self.bins = outbox, workspace.levels, partials.view(np.int64)
         return (
             self.control, self.trace, workspace.levels, knobs, *out, *incoming, workspace.queue, workspace.bitmap_a,
-            workspace.bitmap_b, workspace.remaining, outbox, partials, self.blocks, self.links, self.bins, *self.state.values(),
+            workspace.bitmap_b, workspace.remaining, outbox, partials, self.blocks, self.links, self.bins,
+            *self.state.values(),
         )  # fmt: skip
 
     def resume(self) -> Reason:
@@ -128,14 +129,18 @@ class PhaseRun:
         control = self.control
         control[slot.REASON] = 0
         control[slot.STARTED] = time.monotonic_ns()
-        if self.num_threads == 1:
-            self.loaded.loop(0, 1, *self.arguments)
+        if self.shard.device.is_small(self.shard.graph):
+            self.loaded.loop(0, 1, *self.arguments)  # back within milliseconds, for Ctrl-C: the trace is short
         else:
             run_threads(self.loaded.loop, self.num_threads, *self.arguments, on_interrupt=self.stop)
         self.rows.append(self.trace[: control[slot.TRACE_ROWS]].copy())
         control[slot.TRACE_ROWS] = 0
         self.workspace.num_levels = int(control[slot.HISTORY])
-        return Reason(int(control[slot.REASON]))
+        reason = Reason(int(control[slot.REASON]))
+        if reason == Reason.DONE and control[slot.SWAPPED] & 1:
+            for left, right in self.loaded.source.swaps:
+                self.state[left], self.state[right] = self.state[right], self.state[left]
+        return reason
 
     def stop(self) -> None:
         """Make the loop come back at the next chance."""

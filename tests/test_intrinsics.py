@@ -1,0 +1,230 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Atomics: four threads on one element, for every element type, and what each operation returns."""
+
+import numba
+import numpy as np
+import pytest
+
+from shoal.backends.cpu import intrinsics, runtime
+from shoal.backends.cpu.threads import available_cores, run_threads
+
+INTEGERS = ["int32", "int64", "uint8", "uint64"]
+FLOATS = ["float32", "float64"]
+NUM_THREADS = 4
+ROUNDS = 5000
+
+compiled = numba.njit(nogil=True, error_model="numpy")
+
+
+@compiled
+def add_often(thread, num_threads, cell, old):
+    for i in range(old.shape[1]):
+        old[thread, i] = intrinsics.atomic_add(cell, 0, 1)
+
+
+@compiled
+def lower_often(thread, num_threads, cell, values):
+    wins = 0
+    for i in range(values.shape[1]):
+        if intrinsics.atomic_min(cell, 0, values[thread, i]):
+            wins += 1
+    return wins
+
+
+@compiled
+def raise_often(thread, num_threads, cell, values):
+    wins = 0
+    for i in range(values.shape[1]):
+        if intrinsics.atomic_max(cell, 0, values[thread, i]):
+            wins += 1
+    return wins
+
+
+@compiled
+def set_bits(thread, num_threads, cell, old):
+    for bit in range(8):
+        old[thread, bit] = intrinsics.atomic_or(cell, 0, 1 << bit)
+
+
+@compiled
+def clear_bits(thread, num_threads, cell, old):
+    for bit in range(8):
+        old[thread, bit] = intrinsics.atomic_and(cell, 0, 255 - (1 << bit))
+
+
+@compiled
+def exchange_often(thread, num_threads, cell, values):
+    """Put in values and keep what comes out."""
+    for i in range(values.shape[1]):
+        values[thread, i] = intrinsics.exchange(cell, 0, values[thread, i])
+
+
+@compiled
+def count_up(thread, num_threads, cell, counts):
+    """Add one by compare-exchange; a failed attempt is tried again."""
+    for _ in range(counts.shape[1]):
+        while True:
+            seen = intrinsics.load(cell, 0)
+            if intrinsics.compare_exchange(cell, 0, seen, seen + 1):
+                break
+        counts[thread, 0] += 1
+
+
+def cell_of(dtype, value=0):
+    return np.array([value, 77], dtype)  # the second shows a write that is too wide
+
+
+def table(dtype, width=ROUNDS):
+    return np.zeros((NUM_THREADS, width), dtype)
+
+
+def proposals(dtype):
+    """A different, random order of numbers for every thread."""
+    generator = np.random.default_rng(7)
+    return np.array([generator.permutation(np.arange(1, 101)) for _ in range(NUM_THREADS)], dtype)
+
+
+@pytest.mark.parametrize("dtype", INTEGERS + FLOATS)
+def test_add_loses_nothing_and_returns_what_was(dtype):
+    cell = cell_of(dtype)
+    rounds = 60 if dtype == "uint8" else ROUNDS
+    old = table(dtype, rounds)
+    run_threads(add_often, NUM_THREADS, cell, old)
+    assert cell.tolist() == [NUM_THREADS * rounds, 77]
+    assert sorted(old.ravel().tolist()) == list(range(NUM_THREADS * rounds))
+
+
+@pytest.mark.parametrize("dtype", INTEGERS + FLOATS)
+def test_min_and_max_keep_the_best_and_say_who_won(dtype):
+    low, high = cell_of(dtype, 101), cell_of(dtype, 0)
+    lowered = run_threads(lower_often, NUM_THREADS, low, proposals(dtype))
+    raised = run_threads(raise_often, NUM_THREADS, high, proposals(dtype))
+    assert (low.tolist(), high.tolist()) == ([1, 77], [100, 77])
+    assert 1 <= sum(lowered) <= 100
+    assert 1 <= sum(raised) <= 100
+
+
+@pytest.mark.parametrize("dtype", INTEGERS + FLOATS)
+def test_an_equal_proposal_does_not_win(dtype):
+    cell = cell_of(dtype, 5)
+    assert not lower_often(0, 1, cell, np.full((1, 3), 5, dtype))
+    assert not raise_often(0, 1, cell, np.full((1, 3), 5, dtype))
+
+
+def test_min_of_signed_and_unsigned_numbers():
+    signed, unsigned = cell_of("int64", 3), cell_of("uint64", 2**64 - 1)
+    assert lower_often(0, 1, signed, np.array([[-4]])) == 1
+    assert lower_often(0, 1, unsigned, np.array([[2**63]], np.uint64)) == 1
+    assert (signed[0], unsigned[0]) == (-4, 2**63)
+
+
+@pytest.mark.parametrize("dtype", FLOATS)
+def test_min_and_max_of_what_is_not_a_number(dtype):
+    cell = cell_of(dtype, 5)
+    values = np.array([[np.nan, np.inf, -np.inf]], dtype)
+    assert lower_often(0, 1, cell, values) == 1
+    assert cell[0] == -np.inf
+    assert raise_often(0, 1, cell, values) == 1
+    assert cell[0] == np.inf
+
+
+@pytest.mark.parametrize("dtype", INTEGERS)
+def test_bits_are_set_and_cleared_once(dtype):
+    cell = cell_of(dtype)
+    old = table(dtype, 8)
+    run_threads(set_bits, NUM_THREADS, cell, old)
+    assert cell.tolist() == [255, 77]
+    masks = np.array([1 << bit for bit in range(8)], dtype)
+    assert ((old & masks) == 0).sum(axis=0).tolist() == [1] * 8
+    run_threads(clear_bits, NUM_THREADS, cell, old)
+    assert cell.tolist() == [0, 77]
+    assert ((old & masks) != 0).sum(axis=0).tolist() == [1] * 8
+
+
+@pytest.mark.parametrize("dtype", INTEGERS + FLOATS)
+def test_exchange_hands_every_value_on(dtype):
+    cell = cell_of(dtype, 200)
+    values = proposals(dtype)
+    before = sorted([*values.ravel().tolist(), 200])
+    run_threads(exchange_often, NUM_THREADS, cell, values)
+    assert sorted([*values.ravel().tolist(), cell[0].item()]) == before
+    assert cell[1] == 77
+
+
+@pytest.mark.parametrize("dtype", INTEGERS + FLOATS)
+def test_compare_exchange_stores_once_per_value(dtype):
+    cell = cell_of(dtype)
+    run_threads(count_up, NUM_THREADS, cell, table(np.int64, 60))
+    assert cell.tolist() == [NUM_THREADS * 60, 77]
+
+
+@compiled
+def claim_flags(thread, num_threads, flags, wins):
+    for i in range(flags.shape[0]):
+        if not intrinsics.exchange(flags, i, True):
+            wins[thread] += 1
+
+
+def test_exchange_of_flags():
+    """Exactly one thread finds a flag unset."""
+    flags, wins = np.zeros(2000, bool), np.zeros(NUM_THREADS, np.int64)
+    run_threads(claim_flags, NUM_THREADS, flags, wins)
+    assert flags.all()
+    assert wins.sum() == 2000
+
+
+@compiled
+def add_in_rows(thread, num_threads, array):
+    for row in range(array.shape[0]):
+        for column in range(array.shape[1]):
+            intrinsics.atomic_add(array, (row, column), 1.5)
+
+
+def test_elements_of_two_dimensions():
+    array = np.zeros((50, 3))
+    run_threads(add_in_rows, NUM_THREADS, array)
+    assert (array == 6).all()
+
+
+TWINS = {
+    "min": (intrinsics.atomic_min, runtime.plain_min),
+    "max": (intrinsics.atomic_max, runtime.plain_max),
+}
+CASES = [("int32", 5, 2**31), ("int32", -1, -1.5), ("int64", 3, 2.5), ("uint64", 7, -1)]
+
+
+@pytest.mark.parametrize("name", TWINS)
+@pytest.mark.parametrize(("dtype", "element", "value"), CASES)
+def test_the_twin_without_atomics_does_the_same(name, dtype, element, value):
+    """A rule means the same where a vertex is one thread's own and where it is not."""
+    outcomes = []
+    for function in TWINS[name]:
+        cell = cell_of(dtype, element)
+        changed = compiled(lambda array, value, function=function: function(array, 0, value))(cell, value)
+        outcomes.append((bool(changed), cell[0].item()))
+    assert outcomes[0] == outcomes[1]
+
+
+@compiled
+def multiply(thread, num_threads, factor):
+    return factor * thread + num_threads
+
+
+@pytest.mark.parametrize("num_threads", [1, 2, 7])
+def test_run_threads_returns_what_each_returned(num_threads):
+    assert run_threads(multiply, num_threads, 10) == [10 * thread + num_threads for thread in range(num_threads)]
+
+
+def test_run_threads_raises_what_a_kernel_raised():
+    def fail(thread, num_threads):
+        if thread == 1:
+            raise ValueError("thread 1")
+
+    with pytest.raises(ValueError, match="thread 1"):
+        run_threads(fail, 3)
+
+
+def test_run_threads_leaves_the_caller_on_its_cores():
+    before = available_cores()
+    run_threads(multiply, len(before), 1)
+    assert available_cores() == before
