@@ -16,7 +16,7 @@ def on_threads(graph, num_threads):
     """
     placed = shoal.place(graph, f"cpu:1x{num_threads}")
     shard = placed.shards[0]
-    shard.device.threads_for = lambda graph: num_threads
+    shard.device.is_small = lambda graph: False
     workspace = shard.acquire_workspace()
     workspace.queue = np.zeros(8 * graph.num_vertices, graph.indices.dtype)
     workspace.levels = np.zeros(64, np.int64)

@@ -165,14 +165,6 @@ def claim_flags(thread, num_threads, flags, wins):
             wins[thread] += 1
 
 
-def test_exchange_of_flags():
-    """Exactly one thread finds a flag unset."""
-    flags, wins = np.zeros(2000, bool), np.zeros(NUM_THREADS, np.int64)
-    run_threads(claim_flags, NUM_THREADS, flags, wins)
-    assert flags.all()
-    assert wins.sum() == 2000
-
-
 @compiled
 def add_in_rows(thread, num_threads, array):
     for row in range(array.shape[0]):
@@ -191,18 +183,6 @@ TWINS = {
     "max": (intrinsics.atomic_max, runtime.plain_max),
 }
 CASES = [("int32", 5, 2**31), ("int32", -1, -1.5), ("int64", 3, 2.5), ("uint64", 7, -1)]
-
-
-@pytest.mark.parametrize("name", TWINS)
-@pytest.mark.parametrize(("dtype", "element", "value"), CASES)
-def test_the_twin_without_atomics_does_the_same(name, dtype, element, value):
-    """A rule means the same where a vertex is one thread's own and where it is not."""
-    outcomes = []
-    for function in TWINS[name]:
-        cell = cell_of(dtype, element)
-        changed = compiled(lambda array, value, function=function: function(array, 0, value))(cell, value)
-        outcomes.append((bool(changed), cell[0].item()))
-    assert outcomes[0] == outcomes[1]
 
 
 @compiled

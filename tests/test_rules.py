@@ -12,7 +12,6 @@ import shoal
 from checks import assert_refused
 from graphs import path_graph
 from shoal import Constant, Phase, Program, Scalar, Vertex, advance, atomic, compute, reduce, rule
-from shoal import atomic as indivisible
 from shoal.errors import ProgramError
 
 GRAPH = path_graph(4)
@@ -98,73 +97,6 @@ def test_globals_numpy_math_and_other_rules():
     assert set(result.share) == {np.sqrt(0.5) + 2 + 0.25 + 1}
 
 
-def test_a_negative_constant_is_one_number():
-    @rule
-    def below(vertex, count, share):
-        count[vertex] = BELOW**2
-        share[vertex] = -BELOW
-
-    result = apply(below)
-    assert set(result.count) == {4}
-    assert set(result.share) == {2}
-
-
-def test_a_constant_keeps_its_type():
-    """Beside a signed number an unsigned one may count as signed: its highest bit would be the sign."""
-
-    @rule
-    def wide(vertex, word, share):
-        share[vertex] = (word[vertex] | FIRST_BIT) > 0
-        word[vertex] = word[vertex] >> FIRST_BIT
-
-    result = apply(wide)
-    assert set(result.word) == {2**62}
-    assert set(result.share) == {1}
-
-
-def test_a_constant_may_be_a_member_of_an_enumeration():
-    @rule
-    def colored(vertex, count):
-        count[vertex] = RED
-
-    assert set(apply(colored).count) == {7}
-
-
-def test_a_rule_may_go_by_another_name():
-    power = squared
-
-    @rule
-    def renamed(vertex, count):
-        count[vertex] = power(vertex)
-
-    assert apply(renamed).count.tolist() == [0, 1, 4, 9]
-
-
-def test_atomic_may_go_by_another_name():
-    @rule
-    def renamed(vertex, count):
-        indivisible.add(count, 0, 1)
-
-    assert apply(renamed).count.tolist() == [4, 0, 0, 0]
-
-
-def test_atomics_take_their_arguments_by_name():
-    @rule
-    def named(vertex, count):
-        atomic.add(array=count, index=0, value=1)
-
-    assert apply(named).count.tolist() == [4, 0, 0, 0]
-
-
-def test_atomics_on_flags():
-    @rule
-    def first_one(vertex, flag, count):
-        if not atomic.exchange(flag, 0, True):
-            count[0] += 1
-
-    assert apply(first_one).count[0] == 1
-
-
 def test_a_bare_return_ends_a_rule_early():
     @rule
     def early(vertex, count):
@@ -176,17 +108,6 @@ def test_a_bare_return_ends_a_rule_early():
 
 
 # fmt: off
-def test_lines_at_the_margin_are_no_matter():
-    @rule
-    def ragged(vertex, count):
-        """A docstring
-that goes on at the margin,
-        and a comment that does.
-        """
-# count[vertex] = 5
-        count[vertex] = 6
-
-    assert set(apply(ragged).count) == {6}
 # fmt: on
 
 
@@ -263,50 +184,6 @@ def test_exceptions_are_not_for_rules():
                 count[vertex] = 2
 
     assert_located(make, "careful", "except", "'ZeroDivisionError'")
-
-
-def test_a_rule_may_not_call_itself():
-    def make():
-        @rule
-        def endless(vertex, count):
-            return endless(vertex, count)  # mark: itself
-
-    assert_located(make, "endless", "itself")
-
-
-def test_a_rule_may_not_call_one_defined_later():
-    def make():
-        @rule
-        def early(vertex, count):
-            return late(vertex)  # mark: later
-
-        @rule
-        def late(vertex):
-            return True
-
-    assert_located(make, "early", "later", "'late'")
-
-
-def test_an_unknown_atomic():
-    def make():
-        @rule
-        def subtracting(vertex, count):
-            atomic.subtract(count, vertex, 1)  # mark: subtract
-
-        apply(subtracting)
-
-    assert_located(make, "subtracting", "subtract", "subtract")
-
-
-def test_an_atomic_with_too_few_arguments():
-    def make():
-        @rule
-        def short(vertex, count):
-            atomic.add()  # mark: no arguments
-
-        apply(short)
-
-    assert_located(make, "short", "no arguments", "atomic.add")
 
 
 def _starred(vertex, *rest): ...
@@ -441,12 +318,6 @@ FAULTY = {
 }
 
 
-@pytest.mark.parametrize("mark", FAULTY)
-def test_a_fault_is_reported_where_it_is(mark):
-    faulty, words = FAULTY[mark]
-    assert_located(lambda: apply(outer if mark == "inner" else faulty), faulty.name, mark, *words)
-
-
 class Miscounted(Apply):
     @rule
     def one(vertex, count):
@@ -454,10 +325,6 @@ class Miscounted(Apply):
 
     def step(self, frontier):
         reduce(frontier, self.one, into=(self.level, self.other_level))
-
-
-def test_a_reduction_into_two_wants_two_values():
-    assert_refused(lambda: shoal.run(Miscounted(None), GRAPH), "'one'", __file__, error=ProgramError)
 
 
 def test_a_fault_is_reported_again():
@@ -544,17 +411,3 @@ class Owned(Program):
 
     def phases(self):
         return [Phase(self.step, max_supersteps=1)]
-
-
-@pytest.mark.parametrize(
-    ("form", "is_plain"), [("at_source", True), ("at_moved_source", False), ("at_both", False)]
-)  # fmt: skip
-def test_atomics_are_left_out_only_where_nobody_else_writes(form, is_plain):
-    """In a push a source is one thread's; what is written elsewhere too, or under its name only, is not."""
-    from shoal.backends.cpu.generator import write_phase
-    from shoal.operators import record
-
-    program = Owned(form)
-    (phase,) = program.phases()
-    text = write_phase(record(program, phase.step), phase, is_weighted=False, title="Owned").text
-    assert ("plain_add(label, src" in text) == is_plain

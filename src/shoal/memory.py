@@ -138,6 +138,9 @@ def _bfs_stages(sizes: Sizes, device: Footprint, options: dict[str, Any]) -> lis
         # Columns of a batch become rows: a copy, while the columns are still there.
         rows = count * width * (4 + vertex)
         first = device.stage(BatchBFS(min(width, MAX_BATCH)), others=rows, begins_everywhere=False)
+        if width > MAX_BATCH:
+            # The buffers of the batch before are kept, and larger ones made beside them.
+            first = first.beside(2 * first.buffer_bytes)
         kept = rows + first.state_bytes
     if not device.config.deterministic:
         return [first]

@@ -150,8 +150,11 @@ def gather(
 
     ``finish`` stores what it wants; what it returns is combined into the scalars ``into``, each by its own combiner.
     """
+    _current("gather")
+    if not isinstance(combine, Combiner):
+        raise ProgramError(f"gather: combine={combine!r} is not known; allowed: add, minimum, maximum")
     rules = {"rule": _check_rule("gather", "rule", rule), "finish": _check_rule("gather", "finish", finish)}
-    _append(Operator("gather", _check_frontier("gather", frontier), None, rules, _names(into), combine))
+    _append(Operator("gather", _check_frontier("gather", frontier), None, rules, _names("gather", into), combine))
 
 
 def filter(frontier: Frontier, rule: Rule) -> Frontier:
@@ -171,12 +174,12 @@ def compute(frontier: Frontier, rule: Rule) -> None:
 def reduce(frontier: Frontier, rule: Rule, *, into: Scalar | Sequence[Scalar]) -> None:
     """Combine what ``rule`` returns for every vertex into scalars, each by its own combiner, in a fixed order."""
     rules = {"rule": _check_rule("reduce", "rule", rule)}
-    _append(Operator("reduce", _check_frontier("reduce", frontier), None, rules, _names(into)))
+    _append(Operator("reduce", _check_frontier("reduce", frontier), None, rules, _names("reduce", into)))
 
 
 def update(scalar: Scalar, rule: Rule) -> None:
     """Set ``scalar`` to what ``rule``, over fields and the superstep's number, returns."""
-    _append(Operator("update", None, None, {"rule": _check_rule("update", "rule", rule)}, _names(scalar)))
+    _append(Operator("update", None, None, {"rule": _check_rule("update", "rule", rule)}, _names("update", scalar)))
 
 
 def swap(left: Field, right: Field) -> None:
@@ -205,9 +208,13 @@ def _append(operator: Operator) -> None:
     recording.operators.append(operator)
 
 
-def _names(into: Any) -> tuple[str, ...]:
+def _names(operator: str, into: Any) -> tuple[str, ...]:
+    """Return the names of the scalars that an operator writes."""
+    recording = _current(operator)
     scalars = into if isinstance(into, (tuple, list)) else (into,)
-    recording = _current("reduce")
+    for scalar in scalars:
+        if not isinstance(scalar, Scalar):
+            raise ProgramError(f"{operator}: {scalar!r} is not a Scalar of the program; only scalars are written to")
     return tuple(recording.name_of(scalar) for scalar in scalars)
 
 

@@ -104,6 +104,12 @@ class Phase:
     def __post_init__(self) -> None:
         if self.begin not in ("start", "all", "replay"):
             raise ProgramError(f"Phase: begin={self.begin!r} is not known; allowed: start, all, replay")
+        for name, low in (("joins", 1), ("max_supersteps", 0)):
+            value = getattr(self, name)
+            if value is not None and (not isinstance(value, int) or isinstance(value, bool) or value < low):
+                raise ProgramError(
+                    f"Phase: {name}={value!r} is not allowed; it must be a whole number of at least {low}"
+                )
         if self.keep and self.joins is None:
             raise ProgramError("Phase: keep=True needs joins=, a bound on how often a vertex joins a frontier")
 

@@ -22,6 +22,8 @@ from typing import Any
 import llvmlite
 import numba
 
+from shoal.errors import ShoalError
+
 _cache_lock = threading.Lock()
 
 # Without Numba's reference counting: its atomic counts at every call of a function cost more than relaxing an edge.
@@ -38,7 +40,11 @@ def cache_folder() -> Path:
     if base is None:
         base = os.path.join(os.environ.get("XDG_CACHE_HOME") or os.path.expanduser("~/.cache"), "shoal")
     folder = Path(base) / f"cpu-{_environment_hash()}"
-    folder.mkdir(parents=True, exist_ok=True)
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+    except OSError as error:
+        raise ShoalError(f"the folder for compiled code, {folder}, cannot be made: {error.strerror}; "
+                         "set SHOAL_CACHE_DIR to one that can") from None  # fmt: skip
     return folder
 
 

@@ -146,6 +146,9 @@ def write_phase(recording: Recording, phase: Phase, *, is_weighted: bool, title:
             lines += _join(pending)
         body, pending = _WRITERS[operator.kind](writer, number, operator)
         lines += body
+    if not _consumes_its_marks(recording):
+        lines += [*_join(pending), "clear_words(thread, num_threads, front)"]
+        pending = []
     _write_finish(writer, ordered_operator)
     pending += [f"store(control, {_work(number) + LINE}, 0)" for number in _intermediate_producers(recording)]
     lines += _join([*pending, f"finish(control, trace, levels, knobs{_until_state(writer)})"])
@@ -162,6 +165,24 @@ def write_phase(recording: Recording, phase: Phase, *, is_weighted: bool, title:
         _is_sliding(writer.phase),
         [op.into for op in recording.operators if op.kind == "swap"],
     )
+
+
+def _consumes_its_marks(recording: Recording) -> bool:
+    """Whether the marks of the frontier are cleared as it is read: by one push, or there are none."""
+    marking = [op for op in recording.operators if op.kind == "advance" and not op.options["unique"]]
+    if len(marking) > 1 and any(op.output is not None for op in marking[1:]):
+        names = ", ".join(op.rules["rule"].name for op in marking)
+        used = [op for op in marking if op.output is recording.result or _is_taken(recording, op)]
+        if len(used) > 1:
+            program = type(recording.program).__name__
+            raise ProgramError(f"{program}: one step cannot de-duplicate the outputs of several advances ({names}); "
+                               "make all but one of them unique")  # fmt: skip
+    readers = [op for op in recording.operators if op.frontier is not None and op.frontier.kind == "input"]
+    return not marking or any("priority" in op.rules for op in marking) or readers == marking[:1]
+
+
+def _is_taken(recording: Recording, operator: Operator) -> bool:
+    return any(other.frontier is operator.output for other in recording.operators)
 
 
 def _ordered_operator(recording: Recording) -> Operator | None:
@@ -291,6 +312,14 @@ def _write_advance(writer: _Writer, number: int, operator: Operator) -> tuple[li
     if operator.options["direction"] != "push" and operator.frontier.kind == "output":  # type: ignore[union-attr]
         raise ProgramError(f"{rule.where()}: a pull cannot start from the output of another operator of the same step; "
                            "give it the step's frontier or everything")  # fmt: skip
+    is_result = operator.output is writer.recording.result
+    if (
+        operator.options["direction"] != "push"
+        and not is_result
+        and (writer.recording.result is not None or _is_taken(writer.recording, operator))
+    ):
+        raise ProgramError(f"{rule.where()}: the output of an advance that may pull must be what the step returns; "
+                           "let the next superstep go on with it")  # fmt: skip
     options = _advance_options(writer, operator)
     pushed, pulled = [], []
     if operator.options["direction"] != "pull":

@@ -15,6 +15,8 @@ from numba.core.errors import TypingError
 from numba.extending import intrinsic
 from numba.np.arrayobj import basic_indexing
 
+from shoal.backends.cpu.compiler import inner
+
 _INT64 = ir.IntType(64)
 _INT32 = ir.IntType(32)
 
@@ -75,7 +77,7 @@ def _less(builder, element, left, right):
 
 
 fetch_add = _atomic_rmw("fetch_add", lambda element: "add", "seq_cst")
-exchange = _atomic_rmw("exchange", lambda element: "xchg", "seq_cst")
+exchange = _atomic_rmw("exchange", lambda element: "xchg", "seq_cst", float_op="xchg")
 atomic_add = _atomic_rmw("atomic_add", lambda element: "add", "monotonic", float_op="fadd")
 atomic_or = _atomic_rmw("atomic_or", lambda element: "or", "monotonic")
 atomic_and = _atomic_rmw("atomic_and", lambda element: "and", "monotonic")
@@ -133,8 +135,20 @@ def _make_minmax(name, is_min):
     return intrinsic(typer)
 
 
-atomic_min = _make_minmax("atomic_min", is_min=True)
-atomic_max = _make_minmax("atomic_max", is_min=False)
+_store_smaller = _make_minmax("atomic_min", is_min=True)
+_store_larger = _make_minmax("atomic_max", is_min=False)
+
+
+@inner(forceinline=True)
+def atomic_min(array, index, value):
+    """Store the smaller value; True if that was ``value``.  Compared before it is converted to the array's type."""
+    return value < array[index] and _store_smaller(array, index, value)
+
+
+@inner(forceinline=True)
+def atomic_max(array, index, value):
+    """Store the larger value; True if that was ``value``.  Compared before it is converted to the array's type."""
+    return value > array[index] and _store_larger(array, index, value)
 
 
 @intrinsic
@@ -142,11 +156,13 @@ def compare_exchange(typingctx, array, index, expected, desired):
     """Store ``desired`` where ``expected`` stands; True if it did."""
     _require_array("compare_exchange", array)
     element = array.dtype
+    bits = ir.IntType(element.bitwidth)
 
     def codegen(context, builder, signature, args):
         array_type, index_type, _, _ = signature.args
         pointer = _element_pointer(context, builder, array_type, args[0], index_type, args[1])
-        pair = builder.cmpxchg(pointer, args[2], args[3], "monotonic", "monotonic")
+        expected, desired = (builder.bitcast(arg, bits) for arg in args[2:])
+        pair = builder.cmpxchg(builder.bitcast(pointer, bits.as_pointer()), expected, desired, "monotonic", "monotonic")
         return builder.extract_value(pair, 1)
 
     return types.boolean(array, index, element, element), codegen

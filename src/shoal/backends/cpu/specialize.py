@@ -115,6 +115,12 @@ def _atomic_calls(rule: Rule) -> Iterable[ast.Call]:
 def _owned_arrays(rule: Rule, owned: str | None) -> set[str]:
     """Return the arrays that the rule updates only at ``owned``, a vertex that no other thread has."""
     places: dict[str, set[str]] = {}
+    for node in ast.walk(rule.tree):
+        if isinstance(node, ast.Name) and node.id == owned and isinstance(node.ctx, ast.Store):
+            return set()  # the name comes to mean another vertex
+        if isinstance(node, ast.Subscript) and isinstance(node.ctx, ast.Store):
+            first = node.slice.elts[0] if isinstance(node.slice, ast.Tuple) else node.slice
+            places.setdefault(ast.unparse(node.value), set()).add(ast.unparse(first))
     for call in _atomic_calls(rule):
         index = call.args[1]
         first = index.elts[0] if isinstance(index, ast.Tuple) else index

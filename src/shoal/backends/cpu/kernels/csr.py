@@ -221,7 +221,7 @@ def _sort_weights(weights, start, end):
 @compiled()
 def close_gaps(starts, new_starts, indices, weights):
     """Move every bucket down to its new start, in ascending order, so that nothing is overwritten before it moves."""
-    for bucket in range(starts.size - 1):
+    for bucket in range(new_starts.size - 1):
         shift = starts[bucket] - new_starts[bucket]
         for i in range(new_starts[bucket], new_starts[bucket + 1]):
             indices[i] = indices[i + shift]
