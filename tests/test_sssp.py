@@ -301,3 +301,9 @@ def test_bad_options(options, words):
 
 def test_bad_graph():
     assert_refused(lambda: shoal.sssp("graph.gr", 0), "graph", error=ArgumentError)
+
+
+def test_a_far_bucket_of_stale_entries_does_not_end_the_run():
+    weights = np.array([1000, 10, 10, 2000, 5], np.int32)
+    graph = shoal.Graph.from_edges([0, 0, 1, 0, 3], [2, 1, 2, 3, 4], weights, directed=True)
+    assert shoal.sssp(graph, 0, delta=1).distance.tolist() == [0, 10, 20, 2000, 2005]

@@ -12,6 +12,7 @@ from __future__ import annotations
 from shoal.backends.cpu.control import (
     BEGIN,
     BUDGET,
+    CURRENT,
     DIRECTION,
     EDGES,
     END,
@@ -75,7 +76,8 @@ def finish(control, trace, levels, knobs, STATE):
     elif IS_ORDERED and control[HAS_SPILLED] != 0:
         reason = Reason.NEEDS_MEMORY
     elif (
-        ((HAS_OUTPUT or IS_REPLAY) and control[SIZE] == 0)
+        # An ordered phase ends when no bucket has entries (NEVER); one of stale entries only publishes nothing.
+        (control[CURRENT] == 2**62 if IS_ORDERED else (HAS_OUTPUT or IS_REPLAY) and control[SIZE] == 0)
         or (HAS_UNTIL and UNTIL())
         or control[SUPERSTEP] >= control[MAX_SUPERSTEPS]
     ):
