@@ -338,10 +338,10 @@ def test_memory_is_foreseen(options, monkeypatch):
         peak = tracemalloc.get_traced_memory()[1]
     finally:
         tracemalloc.stop()
-    monkeypatch.setattr(generate, "_available_memory_bytes", lambda: int(0.75 * peak))
+    monkeypatch.setattr(generate, "available_memory_bytes", lambda: int(0.75 * peak))
     with pytest.raises(OutOfMemoryError, match=r"^scale=15, edge_factor=16 needs about 0\.0 GB"):
         generate.rmat(15, 16, **options)
-    monkeypatch.setattr(generate, "_available_memory_bytes", lambda: int(1.25 * peak))
+    monkeypatch.setattr(generate, "available_memory_bytes", lambda: int(1.25 * peak))
     generate.rmat(15, 16, **options)
 
 

@@ -10,7 +10,8 @@ import shoal
 from checks import assert_refused
 from graphs import path_graph
 from shoal import Program, Vertex, advance, algorithms, atomic, minimum, rule
-from shoal.memory import available_memory_bytes, estimate_memory
+from shoal.machine import available_memory_bytes
+from shoal.memory import estimate_memory
 
 FUNCTIONS = {
     "bfs": algorithms.bfs,

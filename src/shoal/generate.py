@@ -13,7 +13,6 @@ directions and all copies of an edge have the same, and removing copies cannot c
 
 from __future__ import annotations
 
-import os
 from dataclasses import dataclass
 from typing import Any
 
@@ -23,6 +22,7 @@ from shoal import arrays
 from shoal.backends.cpu.threads import available_cores, run_threads
 from shoal.errors import ArgumentError, OutOfMemoryError, check_integer, check_number
 from shoal.graph import Graph
+from shoal.machine import available_memory_bytes
 
 MAX_SCALE = 40
 #: Drawing so many edges takes about 0.7 ms, several times what starting a thread costs.
@@ -218,7 +218,7 @@ class _Options:
         draw_bytes = 2 * num_edges * id_bytes + num_stored if is_drawn else 0
         weight_bytes = num_stored * self.weights.dtype.itemsize if self.weights else 0
         needed = (self.num_vertices + 1) * 8 + num_stored * id_bytes + max(draw_bytes, weight_bytes)
-        available = _available_memory_bytes()
+        available = available_memory_bytes()
         if needed > available:
             raise OutOfMemoryError(
                 f"{request} needs about {needed / 1e9:,.1f} GB of memory; {available / 1e9:,.1f} GB is available"
@@ -293,12 +293,3 @@ def _count_edges(edge_factor: int | None, num_edges: int | None, num_vertices: i
     if num_vertices == 0:
         return check_integer("num_edges (of a graph without vertices)", num_edges, 0, 0)
     return check_integer("num_edges", num_edges, 0)
-
-
-def _available_memory_bytes() -> int:
-    """Return what the machine has to give: Linux counts memory that caches would hand back, elsewhere all of it."""
-    try:
-        with open("/proc/meminfo", encoding="ascii") as lines:
-            return next(int(line.split()[1]) * 1024 for line in lines if line.startswith("MemAvailable:"))
-    except (OSError, StopIteration):
-        return os.sysconf("SC_PHYS_PAGES") * os.sysconf("SC_PAGE_SIZE")

@@ -10,7 +10,6 @@ buckets, edges that add nothing to a path) the usual or the larger case is assum
 from __future__ import annotations
 
 import inspect
-import os
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 from typing import Any
@@ -88,15 +87,6 @@ def estimate_memory(
     sorting = sizes.csr_bytes // 8 if needs_reverse else 0
     others = peak - largest.state_bytes - largest.buffer_bytes
     return MemoryEstimate(graph_bytes, largest.state_bytes, largest.buffer_bytes, others + sorting)
-
-
-def available_memory_bytes() -> int:
-    """Return what the machine has to give: Linux counts memory that caches would hand back, elsewhere all of it."""
-    try:
-        with open("/proc/meminfo", encoding="ascii") as lines:
-            return next(int(line.split()[1]) * 1024 for line in lines if line.startswith("MemAvailable:"))
-    except (OSError, StopIteration):
-        return os.sysconf("SC_PHYS_PAGES") * os.sysconf("SC_PAGE_SIZE")
 
 
 def _sizes_of(given: Graph | tuple, directed: bool | None) -> Sizes:

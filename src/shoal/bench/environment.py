@@ -18,6 +18,7 @@ from typing import Any
 
 from shoal.backends.cpu.threads import available_cores
 from shoal.errors import check_integer
+from shoal.machine import cpu_name, memory_bytes
 
 #: Modules that bring an OpenMP run-time library; once one is imported, binding cannot be changed.
 _OPENMP_MODULES = ("networkit", "igraph", "graphblas")
@@ -87,9 +88,9 @@ def _restore(before: dict[str, str | None]) -> None:
 def describe_machine() -> dict[str, Any]:
     """Return what a reader needs to judge the times."""
     return {
-        "cpu": _cpu_name(),
+        "cpu": cpu_name(),
         "cores_available": len(available_cores()),
-        "memory_bytes": _memory_bytes(),
+        "memory_bytes": memory_bytes(),
         "system": platform.platform(),
         "python": platform.python_version(),
     }
@@ -108,19 +109,3 @@ def seconds_of_others() -> float:
     all_seconds = (user + nice + system + sum(interrupts_and_stolen)) / os.sysconf("SC_CLK_TCK")
     own = os.times()
     return all_seconds - own.user - own.system
-
-
-def _cpu_name() -> str:
-    try:
-        with open("/proc/cpuinfo", encoding="utf-8") as file:
-            names = [line.split(":", 1)[1].strip() for line in file if line.startswith("model name")]
-    except OSError:
-        names = []
-    return names[0] if names else platform.processor() or platform.machine()
-
-
-def _memory_bytes() -> int | None:
-    try:
-        return os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES")
-    except (AttributeError, ValueError, OSError):
-        return None

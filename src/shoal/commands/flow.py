@@ -16,7 +16,8 @@ from shoal.commands.result_files import check_output, write_result
 from shoal.commands.vertex_names import names_of
 from shoal.errors import OutOfMemoryError
 from shoal.graph import Graph
-from shoal.memory import available_memory_bytes, estimate_memory
+from shoal.machine import available_memory_bytes
+from shoal.memory import estimate_memory
 from shoal.results import ComponentsResult, Result, TraversalResult
 
 ALGORITHMS: dict[str, Callable[..., Any]] = {

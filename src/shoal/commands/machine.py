@@ -8,6 +8,7 @@ from typing import Any
 
 from shoal.commands import display
 from shoal.commands.options import Json, expanded
+from shoal.machine import available_memory_bytes, cpu_name, memory_bytes
 
 
 @expanded
@@ -36,16 +37,13 @@ def describe_devices() -> dict[str, Any]:
     from shoal.backends.cpu.backend import CPUDevice
     from shoal.backends.cpu.compiler import cache_folder
     from shoal.backends.cpu.threads import available_cores
-    from shoal.bench.environment import describe_machine
-    from shoal.memory import available_memory_bytes
 
-    machine = describe_machine()
     cpu = {
         "name": CPUDevice.kind,
-        "processor": machine["cpu"],
+        "processor": cpu_name(),
         "cores": len(available_cores()),
         "threads": CPUDevice().num_threads,
-        "memory_bytes": machine["memory_bytes"],
+        "memory_bytes": memory_bytes(),
         "available_memory_bytes": available_memory_bytes(),
     }
     return {
