@@ -17,6 +17,7 @@ from typing import Annotated, Any, get_args, get_type_hints
 
 import typer
 
+from shoal.commands.vertex_names import find_vertices
 from shoal.config import CONFIG_NAMES, DEFAULT, RunConfig
 from shoal.graph import Graph
 
@@ -55,6 +56,30 @@ class ReadingOptions:
         from shoal.io import read
 
         return read(path, **vars(self))
+
+
+@dataclass(frozen=True)
+class SearchOptions:
+    """Where a search starts and ends, by the file's own ids."""
+
+    source: Annotated[
+        list[str],
+        typer.Option("--source", metavar="ID", help="Where to start: the file's own id. Repeat it for a batch."),
+    ]
+    target: Annotated[
+        list[str] | None, typer.Option("--target", metavar="ID", help="Stop when it is reached. May be repeated.")
+    ] = None
+    parents: Annotated[bool, typer.Option("--parents/--no-parents", help="Whether to give each vertex's parent.")] = (
+        True
+    )
+
+    def arguments(self, graph: Graph) -> dict[str, Any]:
+        """Return the arguments of a search, with the graph's vertices."""
+        return {
+            "source": find_vertices(graph, "source", self.source),
+            "targets": find_vertices(graph, "target", self.target),
+            "parents": self.parents,
+        }
 
 
 @dataclass(frozen=True)
