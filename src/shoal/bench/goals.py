@@ -55,6 +55,8 @@ class Goal:
     """The goal of one graph and kernel, there and carried over to the machine that is measured."""
 
     there_ms: float
+    #: What GAPBS took there.
+    gapbs_there_ms: float
     scale: float
     #: The libraries that the scale is the median of.
     libraries: tuple[str, ...]
@@ -64,6 +66,11 @@ class Goal:
         """The time that would be as good here as the goal is there."""
         return self.there_ms * self.scale
 
+    @property
+    def gapbs_here_ms(self) -> float:
+        """The time that GAPBS would be expected to take here."""
+        return self.gapbs_there_ms * self.scale
+
 
 def find_goal(graph: str, kernel: str, medians_ms: dict[str, float]) -> Goal | None:
     """Carry the goal over by the libraries' medians here; None without a goal or a library measured in both places."""
@@ -71,4 +78,4 @@ def find_goal(graph: str, kernel: str, medians_ms: dict[str, float]) -> Goal | N
     ratios = {name: here / there[name] for name, here in medians_ms.items() if name in there}
     if not ratios:
         return None
-    return Goal(there[GOAL], statistics.median(ratios.values()), tuple(ratios))
+    return Goal(there[GOAL], there[GAPBS], statistics.median(ratios.values()), tuple(ratios))

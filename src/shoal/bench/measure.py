@@ -3,6 +3,7 @@
 
 For each kernel and repetition every library has its turn with the same arguments.  The first sample of a library says
 how often it is repeated; its answer is compared with shoal's, or with the first library's if shoal is not measured.
+The limits are such that all libraries on kron20, kron22, urand20 and grid2000 take some 25 minutes on 2 cores.
 """
 
 from __future__ import annotations
@@ -21,10 +22,14 @@ from shoal.bench.kernels import KERNELS, Kernel, choose_sources
 from shoal.bench.peers import Peer, Reader
 from shoal.bench.report import Cell
 
-#: So long may the samples of one library, kernel and graph take; fewer repetitions are made of slow ones.
-SECONDS_PER_CELL = 20.0
-#: A first sample longer than this is not repeated.
-SECONDS_PER_SAMPLE = 60.0
+#: So long may the samples of one library, kernel and graph take; fewer repetitions are made of slow ones, ...
+SECONDS_PER_CELL = 10.0
+#: ... but no fewer than these, which a median needs, ...
+LEAST_REPETITIONS = 3
+#: ... unless the first sample took longer than this: then it is the only one.
+SECONDS_PER_SAMPLE = 10.0
+#: A graph that has taken so long, preparations included, gets no further repetitions: of every library one sample.
+SECONDS_PER_GRAPH = 480.0
 #: After a parallel region OpenMP's threads wait in a loop for the next; by then they have gone to sleep.
 PAUSE_SECONDS = 0.02
 
@@ -95,6 +100,7 @@ def measure_graph(
     subject: BenchmarkGraph, peers: dict[str, Peer], plan: Plan, sources: list[int], cores: Cores, say: Say
 ) -> list[Cell]:
     """Return a cell for every kernel and library."""
+    deadline = time.perf_counter() + SECONDS_PER_GRAPH
     fit = [name for name in plan.kernels if not subject.reason_against(name)]
     natives = _prepare(subject, peers, fit, cores, say)
     cells = []
@@ -104,7 +110,7 @@ def measure_graph(
         series = [_Series(library, peers[library], natives[library], kernel, plan.repetitions) for library in able]
         if series:
             say(f"{subject.name}: measuring {kernel.title}")
-        _interleave(series, kernel, sources, plan.repetitions, cores)
+        _interleave(series, kernel, sources, plan.repetitions, cores, deadline)
         cells += _finish(subject, name, series, list(peers))
     return cells
 
@@ -132,8 +138,12 @@ def _warm_up(peer: Peer, subject: BenchmarkGraph, kernels: list[str], cores: Cor
                 _time_call(peer, name, native, KERNELS[name].arguments(sources, 0), cores)
 
 
-def _interleave(series: list[_Series], kernel: Kernel, sources: list[int], repetitions: int, cores: Cores) -> None:
+def _interleave(
+    series: list[_Series], kernel: Kernel, sources: list[int], repetitions: int, cores: Cores, deadline: float
+) -> None:
     for repetition in range(repetitions):
+        if repetition > 0 and time.perf_counter() > deadline:
+            return
         for one in series:
             if not one.is_finished:
                 one.take(kernel.arguments(sources, repetition), cores)
@@ -166,7 +176,7 @@ def _enter(peer: Peer, cores: Cores) -> None:
 def _affordable(first_seconds: float) -> int:
     if first_seconds > SECONDS_PER_SAMPLE:
         return 1
-    return max(1, int(SECONDS_PER_CELL / max(first_seconds, 1e-9)))
+    return max(LEAST_REPETITIONS, int(SECONDS_PER_CELL / max(first_seconds, 1e-9)))
 
 
 def _finish(subject: BenchmarkGraph, kernel: str, series: list[_Series], libraries: list[str]) -> list[Cell]:

@@ -46,7 +46,7 @@ def run_benchmark(
     libraries
         Names from ``shoal.bench.peers.LIBRARIES``; all that are installed if not given.
     repetitions
-        Samples of each library; fewer where they would take more than 20 s.
+        Samples of each library; fewer where they would take more than 10 s.
     num_threads
         Cores that every library may use; all if not given.
     num_sources
@@ -94,7 +94,11 @@ def _measure(plan: Plan, cores: Cores, say: Say) -> BenchmarkReport:
             subject = load_graph(name)
             sources = choose_sources(subject.graph, plan.num_sources)
             subjects.append(_describe(subject, sources))
-            cells += measure_graph(subject, peers, plan, sources, cores, say)
+            able = {library: peer for library, peer in peers.items() if _can_hold(library, subject)}
+            cells += measure_graph(subject, able, plan, sources, cores, say)
+            cells += [
+                _too_large(subject, kernel, other) for other in sorted(peers.keys() - able) for kernel in plan.kernels
+            ]
     return BenchmarkReport(
         command=shlex.join([Path(sys.orig_argv[0]).name, *sys.orig_argv[1:]]),
         date=datetime.now(UTC).isoformat(timespec="seconds"),
@@ -111,6 +115,15 @@ def _measure(plan: Plan, cores: Cores, say: Say) -> BenchmarkReport:
         libraries=plan.libraries,
         cells=tuple(cells),
     )  # fmt: skip
+
+
+def _can_hold(library: str, subject: BenchmarkGraph) -> bool:
+    return subject.graph.num_edges <= LIBRARIES[library].max_edges
+
+
+def _too_large(subject: BenchmarkGraph, kernel: str, library: str) -> Cell:
+    limit = LIBRARIES[library].max_edges
+    return Cell(subject.name, kernel, library, note=f"the library is given graphs of at most {limit:,} stored edges")
 
 
 def _check_names(

@@ -17,7 +17,7 @@ def bench(
     graphs: Annotated[str, typer.Option(help="Such as kron20,urand20,grid2000, or graph files.")] = "kron20",
     kernels: Annotated[str | None, typer.Option(help="All, or some: bfs,sssp,pagerank,cc,bc.")] = None,
     libraries: Annotated[str | None, typer.Option(help="All that are installed, or some: shoal,scipy,...")] = None,
-    repetitions: Annotated[int, typer.Option(help="Samples of each, fewer where they take over 20 s.")] = 16,
+    repetitions: Annotated[int, typer.Option(help="Samples of each, fewer where they take over 10 s.")] = 16,
     threads: Annotated[int | None, typer.Option(help="Cores that every library may use (all).")] = None,
     sources: Annotated[int, typer.Option(help="Vertices that searches start from.")] = 16,
     output: Annotated[str | None, typer.Option(metavar="FILE", help="Write all samples to this JSON file.")] = None,

@@ -11,6 +11,7 @@ from __future__ import annotations
 import importlib
 import importlib.metadata
 import importlib.util
+import math
 from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any, ClassVar, Protocol
@@ -45,6 +46,8 @@ class Library:
     class_name: str
     module: str
     distribution: str
+    #: Graphs of more stored edges are not given to it.
+    max_edges: float = math.inf
 
     @property
     def is_installed(self) -> bool:
@@ -74,7 +77,8 @@ LIBRARIES = {
         Library("networkit", "NetworkitPeer", "networkit", "networkit"),
         Library("igraph", "IgraphPeer", "igraph", "igraph"),
         Library("scipy", "ScipyPeer", "scipy", "scipy"),
-        Library("rustworkx", "RustworkxPeer", "rustworkx", "rustworkx"),
+        # Its edges are Python objects: some 100 bytes each, in two graphs, and minutes to hand over those of kron22.
+        Library("rustworkx", "RustworkxPeer", "rustworkx", "rustworkx", max_edges=50_000_000),
     )
 }
 
