@@ -49,6 +49,9 @@ class IgraphPeer:
         return _read_distances(native.graph.distances(source=[source], weights=native.weights, algorithm="dijkstra"))
 
     def cc(self, native: _Native) -> Reader:
+        # It remembers that a graph is connected, and would answer every call after the first from that.  A class's own
+        # code cannot write this name as an attribute: Python would put the name of the class before it.
+        getattr(native.graph, "__invalidate_cache")()
         # The method of the base class gives the bare membership, without the VertexClustering around it.
         label = self.igraph.GraphBase.connected_components(native.graph)
         return lambda: answers.from_labels(np.asarray(label))
