@@ -1,7 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 # make demo    a graph, all algorithms on it, each result checked
 # make test    everything: style, types, tests
-# make bench   shoal beside the other graph libraries of Python
+# make bench   shoal beside the other graph libraries of Python; make bench GRAPHS=kron20,kron22,urand20,grid2000
+# make figures all that the documentation states in numbers: measured, kept in benchmarks/results, written into the pages
 # Each makes its own environment in .venv first; all it needs is Python 3.11 or newer.
 
 PYTHON ?= $(shell for python in python3 python3.13 python3.12 python3.11; do \
@@ -9,7 +10,10 @@ PYTHON ?= $(shell for python in python3 python3.13 python3.12 python3.11; do \
 JOBS ?= 2
 BIN := .venv/bin
 
-.PHONY: demo test bench clean
+GRAPHS ?= kron20,urand20,grid2000
+SCALE ?= 20
+
+.PHONY: demo test bench figures clean
 
 demo: .venv/installed
 	$(BIN)/python examples/demo.py
@@ -22,7 +26,14 @@ test: .venv/installed
 
 bench: .venv/installed-peers
 	mkdir -p local
-	$(BIN)/shoal bench --graphs kron20,urand20,grid2000 --output local/bench.json --plot local/bench.html
+	$(BIN)/shoal bench --graphs $(GRAPHS) --output local/bench.json --plot local/bench.html
+
+figures: GRAPHS = kron20,kron22,urand20,grid2000
+figures: bench
+	$(BIN)/python benchmarks/startup.py --json benchmarks/results/startup.json
+	$(BIN)/python benchmarks/memory.py --scale $(SCALE) --json benchmarks/results/memory.json
+	$(BIN)/python benchmarks/user_program.py --scale $(SCALE) --json benchmarks/results/user_program.json
+	$(BIN)/python benchmarks/document.py local/bench.json
 
 .venv/bin/python:
 	@test -n "$(PYTHON)" || { echo "make: Python 3.11 or newer is needed; give it as make PYTHON=/path/to/python"; exit 1; }

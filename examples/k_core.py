@@ -2,7 +2,7 @@
 """The k-core: what is left when vertices with fewer than k neighbours are taken away, again and again.
 
 A vertex joins the frontier when it loses the edge it could not spare; then its neighbours lose theirs.  An edge is
-looked at once, as in a breadth-first search, and it runs as fast as one.
+looked at once, as in a breadth-first search; ``benchmarks/user_program.py`` compares the two.
 """
 
 import numpy as np
@@ -24,9 +24,8 @@ class KCore(Program):
     def lose_edge(dst, edges_left, k):
         if edges_left[dst] < k:
             return False  # it has gone already
-        return (
-            atomic.add(edges_left, dst, -1) == k
-        )  # of all that take an edge at once, one takes the last it could spare
+        # Of all that take an edge at once, one takes the last it could spare.
+        return atomic.add(edges_left, dst, -1) == k
 
     def step(self, frontier):
         return advance(frontier, self.lose_edge, unique=True)

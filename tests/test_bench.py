@@ -95,7 +95,6 @@ def test_table_shows_medians_and_ratios(report):
 
 
 def test_plot_is_one_page(report, tmp_path):
-    pytest.importorskip("plotly")
     report.write_plot(tmp_path / "plot.html")
     page = (tmp_path / "plot.html").read_text()
     assert "igraph" in page
@@ -105,7 +104,6 @@ def test_plot_is_one_page(report, tmp_path):
 @pytest.mark.parametrize("library", INSTALLED)
 @pytest.mark.parametrize("graph", ["kron10", "urand12", "grid50"])
 def test_every_library_agrees_with_scipy_and_igraph(library, graph):
-    pytest.importorskip("igraph")
     libraries = list(dict.fromkeys(["scipy", "igraph", library]))
     found = run_benchmark([graph], libraries=libraries, repetitions=1)
     assert found.failures == []

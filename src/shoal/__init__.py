@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""shoal: graph analytics that runs the same program on one CPU, one GPU, every GPU in a box, or a cluster."""
+"""shoal: graph analytics for Python, algorithms and programs of your own, compiled and run on all cores."""
 
 from shoal import generate
 from shoal.algorithms import (

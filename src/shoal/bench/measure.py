@@ -29,7 +29,7 @@ LEAST_REPETITIONS = 3
 #: ... unless the first sample took longer than this: then it is the only one.
 SECONDS_PER_SAMPLE = 10.0
 #: A graph that has taken so long, preparations included, gets no further repetitions: of every library one sample.
-SECONDS_PER_GRAPH = 480.0
+SECONDS_PER_GRAPH = 420.0
 #: After a parallel region OpenMP's threads wait in a loop for the next; by then they have gone to sleep.
 PAUSE_SECONDS = 0.02
 

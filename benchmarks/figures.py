@@ -1,0 +1,124 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What the scripts here share: a figure with the bound asked of it, fresh processes, the table and the JSON."""
+
+from __future__ import annotations
+
+import argparse
+import inspect
+import json
+import os
+import shlex
+import subprocess
+import sys
+import time
+from collections.abc import Callable
+from dataclasses import asdict, dataclass
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Any
+
+import shoal
+from shoal.bench.environment import describe_machine, seconds_of_others
+from shoal.bench.report import write_whole
+
+_BEGIN, _OTHERS_AT_BEGIN = time.perf_counter(), seconds_of_others()
+
+
+@dataclass(frozen=True)
+class Figure:
+    """One measured number; ``bound`` is the most it may be, if that was asked."""
+
+    what: str
+    value: float
+    unit: str
+    bound: float | None = None
+    #: The number is the median of so many samples.
+    num_samples: int = 1
+
+    @property
+    def verdict(self) -> str:
+        """Whether the bound is kept, in a word."""
+        if self.bound is None:
+            return ""
+        return "pass" if self.value <= self.bound else "fail"
+
+    def cells(self) -> list[str]:
+        """Return the figure as a row: what, value, bound, verdict."""
+        bound = "" if self.bound is None else f"{format_number(self.bound)} {self.unit}"
+        return [self.what, f"{format_number(self.value)} {self.unit}", bound, self.verdict]
+
+
+def format_number(value: float) -> str:
+    """Return three digits, or all before the point."""
+    return f"{value:,.0f}" if abs(value) >= 100 else f"{value:.3g}"
+
+
+HEADER = ["what", "measured", "asked, at most", ""]
+
+
+def parser(description: str | None, scale: int) -> argparse.ArgumentParser:
+    """Return the options that every script has."""
+    made = argparse.ArgumentParser(description=description, formatter_class=argparse.RawDescriptionHelpFormatter)
+    made.add_argument("--scale", type=int, default=scale, help=f"the graph has 2**SCALE vertices ({scale})")
+    made.add_argument("--json", metavar="FILE", help="write the figures to this file")
+    return made
+
+
+def describe(graph: shoal.Graph, scale: int) -> str:
+    """Return on which graph figures were taken."""
+    return f"R-MAT graph of scale {scale}: {graph.num_vertices:,} vertices, {graph.num_edges:,} stored edges"
+
+
+def publish(name: str, setting: str, figures: list[Figure], path: str | None) -> None:
+    """Print the figures and write them with their circumstances to a file; ``setting`` says on what they were taken."""
+    print_table(f"{name}: {setting}", figures)
+    if path is not None:
+        write_whole(Path(path), json.dumps(_to_dict(name, setting, figures), indent=1) + "\n")
+
+
+def _cores_of_others() -> float:
+    """Return how many cores other processes, but not those this one started, kept busy since it began."""
+    children = os.times()
+    others = seconds_of_others() - _OTHERS_AT_BEGIN - children.children_user - children.children_system
+    return max(0.0, others) / (time.perf_counter() - _BEGIN)
+
+
+def _to_dict(name: str, setting: str, figures: list[Figure]) -> dict[str, Any]:
+    return {
+        "kind": "figures",
+        "name": name,
+        "setting": setting,
+        "command": shlex.join([Path(sys.orig_argv[0]).name, *sys.orig_argv[1:]]),
+        "date": datetime.now(UTC).isoformat(timespec="seconds"),
+        "environment": describe_machine()
+        | {
+            "versions": {"shoal": shoal.__version__},
+            "cores_of_others": _cores_of_others(),
+        },
+        "figures": [asdict(figure) for figure in figures],
+    }
+
+
+def print_table(title: str, figures: list[Figure]) -> None:
+    """Print a row for each figure."""
+    from rich.console import Console
+    from rich.table import Table
+
+    table = Table(title=title, title_justify="left")
+    for index, head in enumerate(HEADER):
+        table.add_column(head, justify="right" if index in (1, 2) else "left")
+    for figure in figures:
+        table.add_row(*figure.cells())
+    Console(width=None if sys.stdout.isatty() else 160).print(table)
+
+
+def in_fresh_process(function: Callable[..., Any], *arguments: Any) -> Any:
+    """Call a function of a script with plain arguments in a process of its own and return what it returned."""
+    file = Path(inspect.getfile(function)).resolve()
+    code = (
+        f"import json, sys; sys.path.insert(0, {str(file.parent)!r})\n"
+        f"from {file.stem} import {function.__name__} as function\n"
+        f"print(json.dumps(function(*{arguments!r})))"
+    )
+    done = subprocess.run([sys.executable, "-c", code], stdout=subprocess.PIPE, text=True, check=True)
+    return json.loads(done.stdout)

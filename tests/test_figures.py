@@ -1,0 +1,163 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Figures are made by scripts: the tables in the documentation are what the kept results give, and the scripts run."""
+
+import json
+import os
+import re
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from shoal.bench import run_benchmark
+
+ROOT = Path(__file__).resolve().parents[1]
+BENCHMARKS = ROOT / "benchmarks"
+sys.path.insert(0, str(BENCHMARKS))
+
+import comparison  # noqa: E402
+import document  # noqa: E402
+from figures import Figure  # noqa: E402
+
+RESULTS = document.load_results(document.RESULTS)
+BLOCK = re.compile(r"<!-- table: begin \w+ -->.*?<!-- table: end -->", re.DOTALL)
+
+
+@pytest.fixture(scope="module")
+def report():
+    return run_benchmark(["kron10", "grid50"], ["bfs", "cc"], ["shoal", "scipy", "igraph"], repetitions=2).to_dict()
+
+
+@pytest.mark.parametrize("page", document.PAGES, ids=lambda page: page.name)
+def test_tables_are_what_the_kept_results_give(page):
+    text = page.read_text(encoding="utf-8")
+    assert BLOCK.search(text)
+    assert document.with_tables(text, RESULTS) == text, "run: python benchmarks/document.py"
+
+
+def test_every_kept_result_is_shown():
+    shown = set(re.findall(r"<!-- table: begin (\w+) -->", "".join(page.read_text() for page in document.PAGES)))
+    assert shown == {*RESULTS, "summary"}
+
+
+@pytest.mark.parametrize("page", document.PAGES, ids=lambda page: page.name)
+def test_no_measured_number_stands_outside_the_tables(page):
+    prose = BLOCK.sub("", page.read_text(encoding="utf-8"))
+    assert re.findall(r"[\d.,]*\d ?(?:ns|us|ms|s|MB|GB|GTEPS|x|times|bytes)\b", prose) == []
+
+
+def test_kept_results_are_small_and_say_where_they_come_from():
+    for result in RESULTS.values():
+        assert {"command", "date", "environment", "kind"} <= set(result)
+        assert "/" not in result["command"].split()[0]
+    assert sum(path.stat().st_size for path in document.RESULTS.glob("*.json")) < 200_000
+    assert not any("seconds" in cell for cell in RESULTS["comparison"]["results"])
+
+
+def test_comparison_is_kept_and_written(report, tmp_path):
+    (tmp_path / "bench.json").write_text(json.dumps(report))
+    page = tmp_path / "page.md"
+    page.write_text(
+        "# Title\n<!-- table: begin comparison -->\nold\n<!-- table: end -->\nbetween\n"
+        "<!-- table: begin summary -->\n<!-- table: end -->\nend\n"
+    )
+    (tmp_path / "kept").mkdir()
+    arguments = [str(tmp_path / "bench.json"), "--results", str(tmp_path / "kept"), "--pages", str(page)]
+    assert document.main(arguments) == 0
+    text = page.read_text()
+    assert "old" not in text
+    assert "between" in text
+    for cell in report["results"]:
+        assert comparison.format_ms(cell["median_ms"]) in text
+    assert report["environment"]["cpu"] in text
+    assert comparison.NOT_LARGE in text
+    assert document.main(arguments) == 0
+    assert page.read_text() == text
+
+
+def test_samples_become_medians_minima_and_counts(report):
+    kept = comparison.summarize(report)
+    cell = next(c for c in kept["results"] if (c["kernel"], c["library"]) == ("bfs", "scipy"))
+    assert cell["num_samples"] == 2
+    assert 0 < cell["minimum_ms"] <= cell["median_ms"]
+    assert all("sources" not in graph for graph in kept["graphs"])
+
+
+def fake_summary(**cells):
+    """A comparison of BFS on kron20 with the given (median in ms, number of samples) of each library."""
+    results = [
+        {"graph": "kron20", "kernel": "bfs", "library": name, "agrees": median is not None, "note": "",
+         "failure": "" if median else "MemoryError", "median_ms": median, "minimum_ms": median, "num_samples": count}
+        for name, (median, count) in cells.items()
+    ]  # fmt: skip
+    graph = {"name": "kron20", "num_vertices": 2**20, "num_edges": 10, "note": ""}
+    environment = RESULTS["startup"]["environment"] | {"cores_of_others": 0.7}
+    settings = {"repetitions": 16, "num_threads": 2}
+    return {
+        "libraries": list(cells),
+        "settings": settings,
+        "graphs": [graph],
+        "results": results,
+        "date": "2000-01-01",
+    } | {"environment": environment}
+
+
+def test_large_graphs_are_compared_with_gapbs():
+    summary = fake_summary(shoal=(40.0, 16), scipy=(280.0, 16), igraph=(1084.0, 1), networkit=(None, 0))
+    row = comparison.comparison_table(summary)[2]
+    assert row == "| kron20 | BFS | 40 | 280 (7x) | 1,084 (27.1x)* | failed | 32 | 1.25 |"
+    notes = comparison.comparison_table(summary)[-1]
+    assert "0.7 cores busy" in notes
+    assert comparison.NOT_LARGE not in notes
+    assert comparison.summary_table(summary)[2] == "| kron20 | 40 (scipy 7x) |"
+
+
+def test_wrong_answers_are_marked_and_not_compared_with():
+    summary = fake_summary(shoal=(40.0, 16), scipy=(20.0, 16), igraph=(80.0, 16))
+    summary["results"][1]["agrees"] = False
+    assert "20 (0.5x) wrong" in comparison.comparison_table(summary)[2]
+    assert comparison.summary_table(summary)[2] == "| kron20 | 40 (igraph 2x) |"
+
+
+def test_unknown_tables_and_reports_without_shoal_are_refused(tmp_path, capsys, report):
+    page = tmp_path / "page.md"
+    page.write_text("<!-- table: begin speed -->\n<!-- table: end -->\n")
+    assert document.main(["--pages", str(page)]) == 1
+    assert "'speed' is not known; allowed: comparison" in capsys.readouterr().err
+    (tmp_path / "bench.json").write_text(json.dumps(report | {"libraries": ["scipy"]}))
+    assert document.main([str(tmp_path / "bench.json"), "--results", str(tmp_path), "--pages", str(page)]) == 1
+    assert "shoal must be among them" in capsys.readouterr().err
+
+
+def test_figures_keep_their_bounds():
+    assert Figure("import", 0.5, "s", bound=0.7).cells() == ["import", "0.5 s", "0.7 s", "pass"]
+    assert Figure("import", 0.71, "s", bound=0.7).verdict == "fail"
+    assert Figure("import", 1234.5, "us").cells() == ["import", "1,234 us", "", ""]
+
+
+@pytest.mark.parametrize(
+    ("script", "options", "num_figures"),
+    [
+        ("startup", "--scale 8 --repetitions 1 --calls 5", 8),
+        ("memory", "--scale 8 --repetitions 1", 8),
+        ("user_program", "--scale 8 --repetitions 1", 8),
+    ],
+)
+def test_script_runs(script, options, num_figures, tmp_path):
+    path = tmp_path / f"{script}.json"
+    command = [sys.executable, str(BENCHMARKS / f"{script}.py"), *options.split(), "--json", str(path)]
+    printed = subprocess.run(command, capture_output=True, text=True, check=True, env=environment()).stdout
+    result = json.loads(path.read_text())
+    assert result["name"] == script
+    assert len(result["figures"]) == num_figures
+    for figure in result["figures"]:
+        assert figure["what"] in printed
+        assert figure["value"] >= 0
+    assert len(document.figures_table(result)) == num_figures + 4
+
+
+def environment():
+    """The scripts run from a checkout without an installation too."""
+    paths = [str(ROOT / "src"), os.environ.get("PYTHONPATH", "")]
+    return os.environ | {"PYTHONPATH": os.pathsep.join(filter(None, paths))}
