@@ -9,7 +9,7 @@ from typing import Any
 from shoal.bench.goals import Goal, find_goal
 from shoal.bench.kernels import KERNELS
 from shoal.bench.table import format_ms
-from tables import circumstances, markdown_table
+from tables import circumstances, markdown_table, noise
 
 #: Fewer vertices than this: arrays over the vertices stay in the caches, and times say little about large graphs.
 LARGE = 1 << 20
@@ -144,7 +144,9 @@ def summary_table(summary: dict[str, Any]) -> list[str]:
     header = ["", *(KERNELS[kernel].title for kernel in kernels)]
     table = markdown_table(header, rows, right=set(range(1, len(header))))
     note = f"shoal's median in ms, and how many times as long the fastest other library takes; {summary['date'][:10]}, "
-    note += f"{summary['environment']['cpu']}, {summary['settings']['num_threads']} threads."
+    note += (
+        f"{summary['environment']['cpu']}, {summary['settings']['num_threads']} threads.{noise(summary['environment'])}"
+    )
     return [*table, "", note if comparison.is_large else f"{note} {NOT_LARGE}"]
 
 

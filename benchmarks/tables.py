@@ -23,10 +23,14 @@ def circumstances(result: dict[str, Any]) -> str:
     environment = result["environment"]
     versions = ", ".join(f"{name} {version}" for name, version in environment["versions"].items())
     cores = environment["cores_available"]
-    text = (
+    return (
         f"{environment['cpu']}, {cores} core{'' if cores == 1 else 's'}, {environment['memory_bytes'] / 1e9:.0f} GB; "
         f"{environment['system']}; Python {environment['python']}; {versions}; {result['date']}."
+        f"{noise(environment)}"
     )
-    if environment["cores_of_others"] > NOISY_CORES:
-        text += f" Other processes kept {environment['cores_of_others']:.1f} cores busy: times are longer than alone."
-    return text
+
+
+def noise(environment: dict[str, Any]) -> str:
+    """Return a sentence that says so if the machine had other things to do."""
+    cores = environment["cores_of_others"]
+    return f" Other processes kept {cores:.1f} cores busy: times are longer than alone." if cores > NOISY_CORES else ""
