@@ -165,6 +165,14 @@ def claim_flags(thread, num_threads, flags, wins):
             wins[thread] += 1
 
 
+def test_exchange_of_flags():
+    """Exactly one thread finds a flag unset."""
+    flags, wins = np.zeros(2000, bool), np.zeros(NUM_THREADS, np.int64)
+    run_threads(claim_flags, NUM_THREADS, flags, wins)
+    assert flags.all()
+    assert wins.sum() == 2000
+
+
 @compiled
 def add_in_rows(thread, num_threads, array):
     for row in range(array.shape[0]):
@@ -181,8 +189,62 @@ def test_elements_of_two_dimensions():
 TWINS = {
     "min": (intrinsics.atomic_min, runtime.plain_min),
     "max": (intrinsics.atomic_max, runtime.plain_max),
+    "add": (intrinsics.atomic_add, runtime.plain_add),
+    "or": (intrinsics.atomic_or, runtime.plain_or),
+    "and": (intrinsics.atomic_and, runtime.plain_and),
+    "exchange": (intrinsics.exchange, runtime.plain_exchange),
+    "compare_exchange": (
+        compiled(lambda array, index, value: intrinsics.compare_exchange(array, index, value, 1.5)),
+        compiled(lambda array, index, value: runtime.plain_compare_exchange(array, index, value, 1.5)),
+    ),
 }
-CASES = [("int32", 5, 2**31), ("int32", -1, -1.5), ("int64", 3, 2.5), ("uint64", 7, -1)]
+CASES = [
+    ("int32", 5, 2**31),
+    ("int32", -1, -1.5),
+    ("int32", 3, 2**32 + 3),
+    ("int64", 3, 2.5),
+    ("uint64", 7, -1),
+    ("uint64", 2**64 - 1, -1),
+    ("uint8", 255, 1),
+    ("float32", 0.5, 0.1),
+    ("float64", -0.0, 0.0),
+    ("float64", np.nan, 1.0),
+    ("float64", 1.0, np.nan),
+    ("bool", True, False),
+    ("bool", False, 2),
+]
+#: What the operations are not defined for.
+UNDEFINED = {"add": ("bool",), "or": FLOATS, "and": FLOATS}
+
+
+def outcome(function, dtype, element, value):
+    """What the operation returned and left, bit by bit; None if it cannot be compiled."""
+    cell = cell_of(dtype, element)
+    try:
+        returned = compiled(lambda array, value: function(array, 0, value))(cell, value)
+    except numba.core.errors.TypingError as error:
+        if f"is not defined for {dtype}" not in str(error):
+            raise
+        return None
+    return np.array([returned], cell.dtype).tobytes(), cell.tobytes()
+
+
+@pytest.mark.parametrize("name", TWINS)
+@pytest.mark.parametrize(("dtype", "element", "value"), CASES)
+def test_the_twin_without_atomics_does_the_same(name, dtype, element, value):
+    """A rule means the same where a vertex is one thread's own and where it is not."""
+    atomic, plain = (outcome(function, dtype, element, value) for function in TWINS[name])
+    assert atomic == plain
+    assert (atomic is None) == (dtype in UNDEFINED.get(name, ()))
+
+
+def test_numbers_are_compared_before_they_are_converted():
+    cell = cell_of("int32", 3)
+    replace = compiled(lambda array, expected: intrinsics.compare_exchange(array, 0, expected, 9))
+    assert not replace(cell, 2**32 + 3)
+    assert not replace(cell, 3.5)
+    assert replace(cell, 3.0)
+    assert cell.tolist() == [9, 77]
 
 
 @compiled

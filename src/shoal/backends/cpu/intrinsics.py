@@ -47,40 +47,82 @@ def _require_array(name, array):
         raise TypingError(f"{name} takes an array, not {array}")
 
 
-def _atomic_rmw(name, integer_op, ordering, float_op=None, result=lambda element: element, finish=None):
-    """Make an intrinsic ``f(array, index, value)`` over LLVM's ``atomicrmw``."""
+_ADDABLE = (types.Integer, types.Float)
+_BITWISE = (types.Integer, types.Boolean)
+_STORABLE = (*_ADDABLE, types.Boolean)
 
-    def typer(typingctx, array, index, value):
-        _require_array(name, array)
-        element = array.dtype
-        is_float = isinstance(element, types.Float)
-        operation = float_op if is_float else integer_op(element)
-        if operation is None:
-            raise TypingError(f"{name} is not defined for {element}")
 
-        def codegen(context, builder, signature, args):
-            array_type, index_type, _ = signature.args
-            pointer = _element_pointer(context, builder, array_type, args[0], index_type, args[1])
-            old = builder.atomic_rmw(operation, pointer, args[2], ordering)
-            return finish(builder, element, old, args[2]) if finish else old
+def _require_element(name, array, index, allowed):
+    """Refuse an element that there is not, or that the operation is not defined for."""
+    _require_array(name, array)
+    if not isinstance(array.dtype, allowed):
+        raise TypingError(f"{name} is not defined for {array.dtype}")
+    indices = list(index) if isinstance(index, types.BaseTuple) else [index]
+    if len(indices) != array.ndim or not all(isinstance(each, types.Integer) for each in indices):
+        raise TypingError(f"{name} takes one whole number per dimension ({array.ndim}) as the index, not {index}")
 
-        return result(element)(array, index, element), codegen
 
+def _storage(context, element):
+    """Return how elements lie in an array: the functions from and to a value, and the integer of that width.
+
+    A flag is a bit as a value and a byte in an array.
+    """
+    model = context.data_model_manager[element]
+    return model.as_data, model.from_data, ir.IntType(8 * context.get_abi_sizeof(model.get_data_type()))
+
+
+def _make_intrinsic(name, typer):
     typer.__name__ = typer.__qualname__ = name
     return intrinsic(typer)
 
 
-def _less(builder, element, left, right):
-    if element.signed:
+def _make_operand(name, allowed):
+    """Make ``f(array, index, value)`` that returns ``value`` as an atomic would take it: of the array's type."""
+
+    def typer(typingctx, array, index, value):
+        _require_element(name, array, index, allowed)
+        return array.dtype(array, index, array.dtype), lambda context, builder, signature, args: args[2]
+
+    return _make_intrinsic(name, typer)
+
+
+as_addend = _make_operand("atomic.add", _ADDABLE)
+as_bits = _make_operand("atomic.bit_or or bit_and", _BITWISE)
+as_element = _make_operand("atomic", _STORABLE)
+
+
+def _atomic_rmw(name, operation, ordering, allowed, float_operation=None):
+    """Make an intrinsic ``f(array, index, value)`` over LLVM's ``atomicrmw``."""
+
+    def typer(typingctx, array, index, value):
+        _require_element(name, array, index, allowed)
+        element = array.dtype
+        chosen = float_operation if isinstance(element, types.Float) else operation
+
+        def codegen(context, builder, signature, args):
+            array_type, index_type, _ = signature.args
+            to_data, from_data, _ = _storage(context, element)
+            pointer = _element_pointer(context, builder, array_type, args[0], index_type, args[1])
+            return from_data(builder, builder.atomic_rmw(chosen, pointer, to_data(builder, args[2]), ordering))
+
+        return element(array, index, element), codegen
+
+    return _make_intrinsic(name, typer)
+
+
+fetch_add = _atomic_rmw("fetch_add", "add", "seq_cst", types.Integer)
+exchange = _atomic_rmw("atomic.exchange", "xchg", "seq_cst", _STORABLE, "xchg")
+atomic_add = _atomic_rmw("atomic.add", "add", "monotonic", _ADDABLE, "fadd")
+atomic_or = _atomic_rmw("atomic.bit_or", "or", "monotonic", _BITWISE)
+atomic_and = _atomic_rmw("atomic.bit_and", "and", "monotonic", _BITWISE)
+
+
+def _is_less(builder, element, left, right):
+    if isinstance(element, types.Float):
+        return builder.fcmp_ordered("<", left, right)
+    if isinstance(element, types.Integer) and element.signed:
         return builder.icmp_signed("<", left, right)
     return builder.icmp_unsigned("<", left, right)
-
-
-fetch_add = _atomic_rmw("fetch_add", lambda element: "add", "seq_cst")
-exchange = _atomic_rmw("exchange", lambda element: "xchg", "seq_cst", float_op="xchg")
-atomic_add = _atomic_rmw("atomic_add", lambda element: "add", "monotonic", float_op="fadd")
-atomic_or = _atomic_rmw("atomic_or", lambda element: "or", "monotonic")
-atomic_and = _atomic_rmw("atomic_and", lambda element: "and", "monotonic")
 
 
 def _make_minmax(name, is_min):
@@ -91,23 +133,17 @@ def _make_minmax(name, is_min):
     """
 
     def typer(typingctx, array, index, value):
-        _require_array(name, array)
+        _require_element(name, array, index, _STORABLE)
         element = array.dtype
-        bits = ir.IntType(element.bitwidth)
 
         def codegen(context, builder, signature, args):
             array_type, index_type, _ = signature.args
             pointer = _element_pointer(context, builder, array_type, args[0], index_type, args[1])
             value = args[2]
+            to_data, from_data, bits = _storage(context, element)
+            data = to_data(builder, value)
             as_bits = builder.bitcast(pointer, bits.as_pointer())
-
-            def better(current):
-                left, right = (value, current) if is_min else (current, value)
-                if isinstance(element, types.Float):
-                    return builder.fcmp_ordered("<", left, right)
-                return _less(builder, element, left, right)
-
-            first = builder.load_atomic(as_bits, "monotonic", element.bitwidth // 8)
+            first = builder.load_atomic(as_bits, "monotonic", bits.width // 8)
             entry = builder.block
             loop = builder.append_basic_block("minmax.loop")
             attempt = builder.append_basic_block("minmax.attempt")
@@ -116,56 +152,71 @@ def _make_minmax(name, is_min):
             builder.position_at_end(loop)
             seen = builder.phi(bits)
             seen.add_incoming(first, entry)
-            current = builder.bitcast(seen, value.type)
-            builder.cbranch(better(current), attempt, done)
+            current = from_data(builder, builder.bitcast(seen, data.type))
+            decided = builder.block  # a flag takes blocks of its own to convert
+            left, right = (value, current) if is_min else (current, value)
+            builder.cbranch(_is_less(builder, element, left, right), attempt, done)
             builder.position_at_end(attempt)
-            pair = builder.cmpxchg(as_bits, seen, builder.bitcast(value, bits), "monotonic", "monotonic")
+            pair = builder.cmpxchg(as_bits, seen, builder.bitcast(data, bits), "monotonic", "monotonic")
             succeeded = builder.extract_value(pair, 1)
             seen.add_incoming(builder.extract_value(pair, 0), attempt)
             builder.cbranch(succeeded, done, loop)
             builder.position_at_end(done)
             changed = builder.phi(ir.IntType(1))
-            changed.add_incoming(cgutils.false_bit, loop)
+            changed.add_incoming(cgutils.false_bit, decided)
             changed.add_incoming(cgutils.true_bit, attempt)
             return changed
 
         return types.boolean(array, index, element), codegen
 
-    typer.__name__ = typer.__qualname__ = name
-    return intrinsic(typer)
+    return _make_intrinsic(name, typer)
 
 
-_store_smaller = _make_minmax("atomic_min", is_min=True)
-_store_larger = _make_minmax("atomic_max", is_min=False)
+_store_smaller = _make_minmax("atomic.min", is_min=True)
+_store_larger = _make_minmax("atomic.max", is_min=False)
 
 
 @inner(forceinline=True)
 def atomic_min(array, index, value):
     """Store the smaller value; True if that was ``value``.  Compared before it is converted to the array's type."""
+    as_element(array, index, value)  # refuses what is no element before it is compared
     return value < array[index] and _store_smaller(array, index, value)
 
 
 @inner(forceinline=True)
 def atomic_max(array, index, value):
     """Store the larger value; True if that was ``value``.  Compared before it is converted to the array's type."""
+    as_element(array, index, value)  # refuses what is no element before it is compared
     return value > array[index] and _store_larger(array, index, value)
 
 
 @intrinsic
-def compare_exchange(typingctx, array, index, expected, desired):
-    """Store ``desired`` where ``expected`` stands; True if it did."""
-    _require_array("compare_exchange", array)
+def _replace(typingctx, array, index, seen, desired):
+    """Store ``desired`` where the very bits of ``seen`` stand; True if it did."""
+    _require_element("atomic.compare_exchange", array, index, _STORABLE)
     element = array.dtype
-    bits = ir.IntType(element.bitwidth)
 
     def codegen(context, builder, signature, args):
         array_type, index_type, _, _ = signature.args
         pointer = _element_pointer(context, builder, array_type, args[0], index_type, args[1])
-        expected, desired = (builder.bitcast(arg, bits) for arg in args[2:])
-        pair = builder.cmpxchg(builder.bitcast(pointer, bits.as_pointer()), expected, desired, "monotonic", "monotonic")
+        to_data, _, bits = _storage(context, element)
+        seen, desired = (builder.bitcast(to_data(builder, arg), bits) for arg in args[2:])
+        pair = builder.cmpxchg(builder.bitcast(pointer, bits.as_pointer()), seen, desired, "monotonic", "monotonic")
         return builder.extract_value(pair, 1)
 
     return types.boolean(array, index, element, element), codegen
+
+
+@inner(forceinline=True)
+def compare_exchange(array, index, expected, desired):
+    """Store ``desired`` where ``expected`` stands; True if it did.  Compared as numbers, before any is converted."""
+    replacement = as_element(array, index, desired)
+    seen = array[index]
+    while seen == expected:
+        if _replace(array, index, seen, replacement):
+            return True
+        seen = array[index]  # changed since, maybe to another that is equal
+    return False
 
 
 @intrinsic

@@ -12,6 +12,9 @@ import numpy as np
 from shoal.backends.cpu.compiler import inner
 from shoal.backends.cpu.control import ARRIVED, GENERATION, STOP, Reason
 from shoal.backends.cpu.intrinsics import (
+    as_addend,
+    as_bits,
+    as_element,
     atomic_or,
     fetch_add,
     give_way,
@@ -76,21 +79,24 @@ def add_bit(bitmap, vertex):
     return atomic_or(bitmap, vertex >> 6, bit) & bit == 0
 
 
-# Twins of the atomics for an element that only the calling thread writes (the destination of a pull).
+# Twins of the atomics for an element that only the calling thread writes (the destination of a pull).  They refuse the
+# same types and convert their operands in the same way.
 
 
 @inner
 def plain_min(array, index, value):
-    if value < array[index]:
-        array[index] = value
+    proposal = as_element(array, index, value)
+    if value < array[index] and proposal < array[index]:
+        array[index] = proposal
         return True
     return False
 
 
 @inner
 def plain_max(array, index, value):
-    if value > array[index]:
-        array[index] = value
+    proposal = as_element(array, index, value)
+    if value > array[index] and proposal > array[index]:
+        array[index] = proposal
         return True
     return False
 
@@ -98,35 +104,36 @@ def plain_max(array, index, value):
 @inner
 def plain_add(array, index, value):
     old = array[index]
-    array[index] = old + value
+    array[index] = old + as_addend(array, index, value)
     return old
 
 
 @inner
 def plain_or(array, index, value):
     old = array[index]
-    array[index] = old | value
+    array[index] = old | as_bits(array, index, value)
     return old
 
 
 @inner
 def plain_and(array, index, value):
     old = array[index]
-    array[index] = old & value
+    array[index] = old & as_bits(array, index, value)
     return old
 
 
 @inner
 def plain_exchange(array, index, value):
     old = array[index]
-    array[index] = value
+    array[index] = as_element(array, index, value)
     return old
 
 
 @inner
 def plain_compare_exchange(array, index, expected, desired):
+    replacement = as_element(array, index, desired)
     if array[index] == expected:
-        array[index] = desired
+        array[index] = replacement
         return True
     return False
 
