@@ -88,7 +88,7 @@ class _Writer:
         """Write a rule (and the rules it calls) once; return its generated name."""
         key = (id(rule), owned)
         if key not in self.rule_names:
-            names = {id(callee): self.rule_function(callee) for callee in rule.callees}
+            names = {local: self.rule_function(callee) for local, callee in rule.callees.items()}
             name = f"rule_{len(self.rule_names)}_{rule.name}"
             self.rule_names[key] = name
             self.rules.append((name, rule))

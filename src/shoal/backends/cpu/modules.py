@@ -4,20 +4,25 @@
 from __future__ import annotations
 
 import hashlib
-import importlib.util
 import os
 import sys
 import tempfile
 import threading
 from collections.abc import Callable
 from pathlib import Path
+from types import ModuleType
 from typing import Any
 
 from numba.core.errors import NumbaError
 
 from shoal.backends.cpu.compiler import cache_folder
+from shoal.backends.cpu.faults import explain
 from shoal.backends.cpu.generator import PhaseSource
-from shoal.errors import ProgramError
+from shoal.errors import ProgramError, ShoalError
+
+# The time stamp of every generated file.  It is part of Numba's key, and a file's name already says what is in it: the
+# same text, written again or by another process, is the same to Numba.
+STAMP_SECONDS = 946_684_800  # the year 2000
 
 _loops: dict[str, Callable] = {}
 _lock = threading.RLock()  # Numba compiles one function at a time
@@ -29,57 +34,43 @@ def load_loop(source: PhaseSource, signature: Any, title: str) -> Callable:
     digest = hashlib.sha256(text.encode()).hexdigest()[:24]
     with _lock:
         if digest not in _loops:
-            path = _write_once(cache_folder() / f"{title.lower()}_{digest}.py", text)
-            _loops[digest] = _import(path, signature, source)
+            path = cache_folder() / f"{title.lower()}_{digest}.py"
+            _write_once(path, text.encode())
+            _loops[digest] = _execute(path, text, signature, source)
         return _loops[digest]
 
 
-def _write_once(path: Path, text: str) -> Path:
-    """Write the module unless it is there: its time stamp is part of Numba's cache key."""
-    if not path.exists():
+def _write_once(path: Path, content: bytes) -> None:
+    """Write the module unless it is there, whole: it takes its place in one step, so nobody sees a part of it."""
+    try:
+        if path.exists() and path.read_bytes() == content:
+            return
         handle, temporary = tempfile.mkstemp(dir=path.parent, suffix=".tmp")
-        with os.fdopen(handle, "w") as file:
-            file.write(text)
         try:
-            os.link(temporary, path)
-        except FileExistsError:
-            pass  # another process was faster, with the same text
-        finally:
+            with os.fdopen(handle, "wb") as file:
+                file.write(content)
+            os.utime(temporary, (STAMP_SECONDS, STAMP_SECONDS))
+            os.replace(temporary, path)
+        except OSError:
             os.unlink(temporary)
-    return path
+            raise
+    except OSError as error:
+        raise ShoalError(f"{path}, a file of compiled code, cannot be written: {error.strerror}; "
+                         "set SHOAL_CACHE_DIR to a folder where it can") from None  # fmt: skip
 
 
-def _import(path: Path, signature: Any, source: PhaseSource) -> Callable:
-    spec = importlib.util.spec_from_file_location(f"shoal_generated_{path.stem}", path)
-    assert spec is not None
-    assert spec.loader is not None
-    module = importlib.util.module_from_spec(spec)
+def _execute(path: Path, text: str, signature: Any, source: PhaseSource) -> Callable:
+    """Run the module's text, as written to ``path``, which compiles its loop or finds it compiled."""
+    module = ModuleType(f"shoal_generated_{path.stem}")
+    module.__file__ = str(path)
     module.SIGNATURE = signature  # type: ignore[attr-defined]
     sys.modules[module.__name__] = module  # Numba finds a cached function's globals by the module's name
     try:
-        spec.loader.exec_module(module)
-    except NumbaError as error:
-        raise ProgramError(_explain(error, source)) from None
+        exec(compile(text, str(path), "exec"), module.__dict__)
+    except (ShoalError, OSError, MemoryError):
+        raise
+    except Exception as error:  # Numba raises many kinds for code that it cannot compile
+        del sys.modules[module.__name__]
+        cause = None if isinstance(error, NumbaError) else error
+        raise ProgramError(explain(error, source.text, source.rule_lines)) from cause
     return module.loop
-
-
-def _explain(error: NumbaError, source: PhaseSource) -> str:
-    """Name the rule and line at fault: the deepest place in the compiler's message that lies inside a rule."""
-    import re
-
-    text = str(error)
-    for match in reversed(re.findall(r"_[0-9a-f]{24}\.py[^0-9]+(\d+)", text)):
-        line = int(match)
-        for first, last, rule in source.rule_lines:
-            if first <= line <= last:
-                place = f"{rule.file}, line {rule.line + line - first + 1}"
-                return f"rule {rule.name!r} ({place}) cannot be compiled: {_reason(text)}"
-    return f"the program cannot be compiled: {_reason(text)}"
-
-
-def _reason(text: str) -> str:
-    """Return the line of Numba's message that says what is wrong."""
-    lines = [line.strip() for line in text.splitlines() if line.strip()]
-    skip = ("Failed in", "During:", "File ", "def ", "- ", "<source", "Rejected", "There are", "Overload", "Of which")
-    telling = [line for line in lines if not line.startswith(skip)]
-    return (telling or lines)[0] if telling or lines else "unknown reason"

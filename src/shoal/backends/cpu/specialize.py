@@ -7,12 +7,17 @@ import ast
 import copy
 import functools
 import inspect
+import itertools
+import math
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field
 from types import ModuleType
 from typing import Any
 
-from shoal.rules import Rule
+import numpy as np
+
+from shoal.backends.cpu.ownership import owned_arrays
+from shoal.rules import Rule, check_body
 
 #: Names by which the intrinsics behind ``atomic.*`` go, when several threads may write and when only one does.
 ATOMIC = {
@@ -104,67 +109,68 @@ def specialize(module: ModuleType, function: str, specializer: Specializer) -> s
     return ast.unparse(ast.fix_missing_locations(tree))
 
 
-def _atomic_calls(rule: Rule) -> Iterable[ast.Call]:
-    for node in ast.walk(rule.tree):
-        if isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute):
-            name = node.func.value
-            if isinstance(name, ast.Name) and name.id == "atomic" and len(node.args) > 1:
-                yield node
-
-
-def _owned_arrays(rule: Rule, owned: str | None) -> set[str]:
-    """Return the arrays that the rule updates only at ``owned``, a vertex that no other thread has."""
-    places: dict[str, set[str]] = {}
-    for node in ast.walk(rule.tree):
-        if isinstance(node, ast.Name) and node.id == owned and isinstance(node.ctx, ast.Store):
-            return set()  # the name comes to mean another vertex
-        if isinstance(node, ast.Subscript) and isinstance(node.ctx, ast.Store):
-            first = node.slice.elts[0] if isinstance(node.slice, ast.Tuple) else node.slice
-            places.setdefault(ast.unparse(node.value), set()).add(ast.unparse(first))
-    for call in _atomic_calls(rule):
-        index = call.args[1]
-        first = index.elts[0] if isinstance(index, ast.Tuple) else index
-        places.setdefault(ast.unparse(call.args[0]), set()).add(ast.unparse(first))
-    return {array for array, indices in places.items() if indices == {owned}}
-
-
 class _RuleRewriter(ast.NodeTransformer):
     """Rewrites a rule's body: constants become literals, atomics intrinsics, other rules their generated names."""
 
-    def __init__(self, rule: Rule, names: dict[int, str], owned: str | None) -> None:
+    def __init__(self, rule: Rule, names: dict[str, str], owned: str | None) -> None:
         self.rule = rule
-        self.callees = {callee.name: names[id(callee)] for callee in rule.callees}
-        self.owned_arrays = _owned_arrays(rule, owned)
+        self.names = names
+        self.owned_arrays = owned_arrays(rule, owned)
 
     def visit_Call(self, node: ast.Call) -> ast.expr:
-        function = node.func
-        if (
-            isinstance(function, ast.Attribute)
-            and isinstance(function.value, ast.Name)
-            and function.value.id == "atomic"
-        ):
-            shared, plain = ATOMIC[function.attr]
-            node.func = ast.Name(plain if ast.unparse(node.args[0]) in self.owned_arrays else shared, ast.Load())
+        if self.rule.is_atomic(node.func):
+            assert isinstance(node.func, ast.Attribute)
+            shared, plain = ATOMIC[node.func.attr]
+            array = node.args[0]
+            is_owned = isinstance(array, ast.Name) and array.id in self.owned_arrays
+            arguments = [self.visit(argument) for argument in node.args]
+            return ast.Call(ast.Name(plain if is_owned else shared, ast.Load()), arguments, [])
         self.generic_visit(node)
         return node
 
     def visit_Name(self, node: ast.Name) -> ast.expr:
-        if isinstance(node.ctx, ast.Load):
-            if node.id in self.rule.constants:
-                return ast.Constant(self.rule.constants[node.id])
-            if node.id in self.rule.modules:
-                return ast.Name("np" if self.rule.modules[node.id] == "numpy" else "math", node.ctx)
-            if node.id in self.callees:
-                return ast.Name(self.callees[node.id], node.ctx)
-        return node
+        if node.id in self.names:
+            return ast.Name(self.names[node.id], node.ctx)
+        if node.id in self.rule.outside:
+            return ast.parse(_outside_text(self.rule.outside[node.id]), mode="eval").body
+        return ast.Name(_local_name(node.id), node.ctx)
+
+    def visit_arg(self, node: ast.arg) -> ast.arg:
+        return ast.arg(_local_name(node.arg))
 
 
-def write_rule(rule: Rule, name: str, names: dict[int, str], owned: str | None) -> str:
-    """Return a rule's source under ``name``.
+_WRITTEN = frozenset(("np", "math", *itertools.chain.from_iterable(ATOMIC.values())))
+
+
+def _local_name(name: str) -> str:
+    """Return a rule's own name, changed if rewriting writes it for something else."""
+    return f"{name}_" if name in _WRITTEN else name
+
+
+def _outside_text(value: Any) -> str:
+    """Return the text of a module or a number; a number keeps its type."""
+    if isinstance(value, ModuleType):
+        return "np" if value is np else "math"
+    if isinstance(value, (bool, np.bool_)):
+        return repr(bool(value))
+    if isinstance(value, float):
+        return _float_text(float(value))
+    if isinstance(value, np.floating):
+        return f"np.{value.dtype.name}({_float_text(float(value))})"
+    return f"np.{value.dtype.name}({int(value)})" if isinstance(value, np.integer) else repr(int(value))
+
+
+def _float_text(value: float) -> str:
+    return repr(value) if math.isfinite(value) else f"{'-' if value < 0 else ''}np.{'nan' if value != value else 'inf'}"
+
+
+def write_rule(rule: Rule, name: str, names: dict[str, str], owned: str | None) -> str:
+    """Return a rule's source under ``name``, statement for statement; ``names`` are those of the rules it calls.
 
     ``owned`` is the vertex that one thread has for itself (the destination of a pull, the source of a push): arrays
     updated only there need no atomics.
     """
+    check_body(rule)
     tree = _RuleRewriter(rule, names, owned).visit(copy.deepcopy(rule.tree))
     tree.name = name
     if not any(isinstance(node, ast.Return) and node.value is not None for node in ast.walk(tree)):
