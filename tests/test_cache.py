@@ -97,6 +97,27 @@ def test_a_second_process_compiles_nothing_and_an_edited_rule_anew(project):
     assert project.run() == {"mark": [2, 6, 10], "hits": 1, "compilations": 0}
 
 
+def halve(path):
+    content = path.read_bytes()
+    path.write_bytes(content[: len(content) // 2])
+
+
+def zero_the_end(path):
+    content = path.read_bytes()
+    path.write_bytes(content[:-200] + bytes(200))
+
+
+@pytest.mark.parametrize("damage", [halve, zero_the_end, lambda path: path.write_bytes(b"")])
+def test_damaged_files_are_made_again(project, damage):
+    """As after a full disk or a crash."""
+    damage(project.generated())
+    assert project.run() == {"mark": [1, 5, 9], "hits": 1, "compilations": 0}  # as if it had not been written again
+    for path in [*project.cache.rglob("stamp_*.nbi"), *project.cache.rglob("stamp_*.nbc")]:
+        damage(path)
+        assert project.run()["mark"] == [1, 5, 9], path.suffix
+        assert project.run() == {"mark": [1, 5, 9], "hits": 1, "compilations": 0}, path.suffix
+
+
 def test_many_processes_with_an_empty_cache(tmp_path):
     project = Project(tmp_path)
     with ThreadPoolExecutor(3) as pool:

@@ -8,10 +8,12 @@ sources that compiled code can reach, the library versions and the Python versio
 
 from __future__ import annotations
 
+import contextlib
 import fcntl
 import functools
 import hashlib
 import os
+import pickle
 import platform
 import sys
 import threading
@@ -21,6 +23,7 @@ from typing import Any
 
 import llvmlite
 import numba
+from numba.core.caching import IndexDataCacheFile
 
 from shoal.errors import ShoalError
 
@@ -68,35 +71,71 @@ def compiled(signature: Any = None, *, allocates: bool = False) -> Callable[[Cal
     settings = {**_SETTINGS, "_nrt": allocates}
 
     def decorate(function: Callable) -> Any:
-        with _cache_lock:
-            previous = numba.config.CACHE_DIR
-            numba.config.CACHE_DIR = str(cache_folder())
-            try:
-                if signature is not None:
-                    return numba.njit(signature, cache=True, **settings)(function)
-                return _saving_alone(numba.njit(cache=True, **settings)(function))
-            finally:
-                numba.config.CACHE_DIR = previous
+        dispatcher = _with_cache(function, settings)
+        if signature is not None:
+            dispatcher.compile(signature)
+            dispatcher.disable_compile()
+        return dispatcher
 
     return decorate
 
 
-def _saving_alone(dispatcher: Any) -> Any:
-    """Let one process at a time save into a function's cache.
-
-    Numba reads the index of types, picks the next file name and writes both back; two processes that compile for
-    different types at once would pick one name, and a third would later run the wrong code.
-    """
-    cache = dispatcher._cache
-    save = cache.save_overload
-
-    def save_locked(signature: Any, data: Any) -> None:
-        with open(cache_folder() / "lock", "w") as file:
-            fcntl.flock(file, fcntl.LOCK_EX)
-            save(signature, data)
-
-    cache.save_overload = save_locked
+def _with_cache(function: Callable, settings: dict[str, Any]) -> Any:
+    with _cache_lock:
+        previous = numba.config.CACHE_DIR
+        numba.config.CACHE_DIR = str(cache_folder())
+        try:
+            dispatcher = numba.njit(cache=True, **settings)(function)
+        finally:
+            numba.config.CACHE_DIR = previous
+    implementation = dispatcher._cache._impl
+    dispatcher._cache._cache_file = _CheckedFiles(
+        cache_path=implementation.locator.get_cache_path(),
+        filename_base=implementation.filename_base,
+        source_stamp=implementation.locator.get_source_stamp(),
+    )
     return dispatcher
+
+
+class _CheckedFiles(IndexDataCacheFile):
+    """Numba's files of one function's compiled code: a damaged one is as good as none.
+
+    Every pickle has its digest before it.  One process at a time saves: Numba reads the index of types, picks the next
+    file name and writes both back; two processes that compile for different types at once would pick one name, and a
+    third would later run the wrong code.
+    """
+
+    def save(self, key: Any, data: Any) -> None:
+        """Save compiled code for the types in ``key``; where it cannot be written it is this process's only."""
+        with contextlib.suppress(OSError), open(cache_folder() / "lock", "w") as file:
+            fcntl.flock(file, fcntl.LOCK_EX)
+            super().save(key, data)
+
+    def _dump(self, obj: Any) -> bytes:
+        data = super()._dump(obj)
+        return hashlib.sha256(data).digest() + data
+
+    def _save_index(self, overloads: dict[Any, str]) -> None:
+        with self._open_for_write(self._index_path) as file:
+            file.write(self._dump((self._source_stamp, overloads)))
+
+    def _load_index(self) -> dict[Any, str]:
+        try:
+            stamp, overloads = self._read(self._index_path)
+        except OSError:
+            return {}
+        return overloads if stamp == self._source_stamp else {}
+
+    def _load_data(self, name: str) -> Any:
+        return self._read(self._data_path(name))
+
+    def _read(self, path: str) -> Any:
+        """Return the object in a file; an `OSError`, which Numba takes for a file that is not there, if damaged."""
+        content = Path(path).read_bytes()
+        size = hashlib.sha256().digest_size
+        if hashlib.sha256(content[size:]).digest() != content[:size]:
+            raise OSError(f"{path} is damaged")
+        return pickle.loads(content[size:])
 
 
 #: For functions called only from compiled code: no cache of their own, they live in their callers'.
