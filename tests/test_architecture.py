@@ -31,7 +31,7 @@ LAYERS = (
     {"operators"},
     {"graph", "program"},
     {"config", "labels", "rules", "stats", "symmetry"},
-    {"arrays", "machine"},
+    {"arrays", "machine", "values"},
     {"errors"},
 )
 RANKS = {part: rank for rank, layer in enumerate(LAYERS) for part in layer}

@@ -28,7 +28,8 @@ from shoal import (
     update,
 )
 from shoal import filter as keep_if
-from shoal.errors import ProgramError
+from shoal.errors import ProgramError, ShoalError
+from shoal.operators import record
 
 
 @pytest.fixture(scope="module")
@@ -265,6 +266,16 @@ class Crowded(Once):
         reduce(everything, self.count, into=self.total)
 
 
+def test_a_field_may_have_any_name(graph):
+    result = shoal.run(Crowded(), graph)
+    _, dst = edges_of(graph)
+    in_degree = np.bincount(dst, minlength=graph.num_vertices)
+    for factor, name in enumerate(["visited", "pending", "first", "load", "np"], 1):
+        np.testing.assert_array_equal(getattr(result, name), factor * in_degree, err_msg=name)
+    np.testing.assert_array_equal(result.total_value, in_degree + 3)
+    assert result.total == graph.num_vertices
+
+
 class Buffers(Once):
     """Fields named as the parameters of every loop."""
 
@@ -341,10 +352,20 @@ def all_over():
     return True
 
 
+SHARED = Scalar("int64")
+KEPT = {}  # frontiers of a step, for another step to take
+
+
 def run_step(step):
-    """Run a program of one step and two fields."""
-    members = {"level": Vertex("int64"), "total": Scalar("float64"), "step": step}
+    """Run a program of one step and a few fields."""
+    members = {"level": Vertex("int64"), "total": Scalar("float64"), "count": Scalar("int64"), "step": step}
+    members |= {"limit": Constant("int64"), "left": SHARED, "right": SHARED}
     return shoal.run(type("Small", (Once,), members)(), path_graph(3))
+
+
+def keep_frontiers(frontier):
+    KEPT["frontier"], KEPT["output"] = frontier, keep_if(frontier, on_vertex)
+    return KEPT["output"]
 
 
 STEPS = {
@@ -396,12 +417,37 @@ STEPS = {
     "into a vertex field": (lambda self, frontier: reduce(frontier, on_vertex, into=self.level), ["level", "Scalar"]),
     "update of a vertex field": (lambda self, frontier: update(self.level, all_over), ["level", "Scalar"]),
     "swap of unlike fields": (lambda self, frontier: swap(self.level, self.total), ["level", "total", "types"]),
+    "swap of a scalar and a vertex field": (
+        lambda self, frontier: swap(self.level, self.count),
+        ["level", "count", "types"],
+    ),
+    "swap of a constant": (lambda self, frontier: swap(self.limit, self.limit), ["limit", "Constant"]),
+    "update of two": (lambda self, frontier: update((self.total, self.count), all_over), ["update", "one Scalar"]),
+    "into a constant": (lambda self, frontier: reduce(frontier, on_vertex, into=self.limit), ["limit", "Constant"]),
+    "into nothing": (lambda self, frontier: reduce(frontier, on_vertex, into=()), ["reduce", "into=()"]),
+    "into one twice": (
+        lambda self, frontier: reduce(frontier, on_vertex, into=(self.total, self.total)),
+        ["reduce", "total", "twice"],
+    ),
+    "into one of two names": (lambda self, frontier: reduce(frontier, on_vertex, into=self.left), ["left and right"]),
+    "a frontier of another step": (lambda self, frontier: compute(KEPT["frontier"], on_vertex), ["compute", "another"]),
+    "another step's frontier returned": (
+        lambda self, frontier: compute(frontier, on_vertex) or KEPT["output"],
+        ["Small", "another"],
+    ),
     "swap of no fields": (lambda self, frontier: swap(1, 2), ["not a field"]),
     "unknown combiner": (
         lambda self, frontier: gather(frontier, on_edge, finish=on_vertex, combine="add"),
         ["combine", "'add'"],
     ),
 }
+
+
+@pytest.mark.parametrize("name", STEPS)
+def test_a_step_is_refused(name):
+    record(Once(), keep_frontiers)
+    step, words = STEPS[name]
+    assert_refused(lambda: run_step(step), *words, error=ShoalError)
 
 
 OUTSIDE = {

@@ -18,8 +18,9 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from shoal.errors import ProgramError, check_choice, check_integer
-from shoal.program import Combiner, Field, Program, Scalar, add
+from shoal.program import Combiner, Field, Phase, Program, Scalar, Vertex, add
 from shoal.rules import RESERVED, Rule
+from shoal.values import shown
 
 DIRECTIONS = ("auto", "push", "pull")
 
@@ -54,35 +55,52 @@ class Recording:
 
     program: Program
     fields: dict[str, Field]
+    frontier: Frontier = field(default_factory=lambda: Frontier("input"))
     operators: list[Operator] = field(default_factory=list)
     result: Frontier | None = None
 
+    @property
+    def title(self) -> str:
+        """Name of the program's class."""
+        return type(self.program).__name__
+
     def name_of(self, value: Any) -> str:
         """Return the name under which the program declares ``value``."""
-        for name, declared in self.fields.items():
-            if getattr(self.program, name) is value and declared is value:
-                return name
-        raise ProgramError(f"{value!r} is not a field of {type(self.program).__name__}")
+        names = [name for name, declared in self.fields.items() if declared is value]
+        if not names:
+            raise ProgramError(f"{shown(value)} is not a field of {self.title}; fields: {', '.join(self.fields)}")
+        if len(names) > 1:
+            raise ProgramError(f"{self.title}: {' and '.join(names)} are one declaration; declare each by itself")
+        return names[0]
+
+    def check_frontier(self, place: str, value: Any) -> Frontier:
+        """Return ``value`` if it is a frontier of this step."""
+        if not isinstance(value, Frontier):
+            raise ProgramError(f"{place}: {shown(value)} is not a frontier; {_FRONTIERS}")
+        made_here = [self.frontier, *(operator.output for operator in self.operators)]
+        if value.kind != "all" and not any(value is frontier for frontier in made_here):
+            raise ProgramError(f"{place}: this frontier was made by another step or program; {_FRONTIERS}")
+        return value
 
 
+_FRONTIERS = "a frontier is step's argument, everything, or what an operator of the same step returned"
 _recording = threading.local()
 
 
 def record(program: Program, step: Any) -> Recording:
     """Run ``step`` once with a stand-in frontier and return what it recorded."""
     recording = Recording(program, program.fields())
+    outer = getattr(_recording, "current", None)
     _recording.current = recording
     try:
-        result = step(Frontier("input"))
+        result = step(recording.frontier)
     finally:
-        _recording.current = None
-    if result is not None and not isinstance(result, Frontier):
-        raise ProgramError(
-            f"{type(program).__name__}.{step.__name__} returned {result!r}; it must return a frontier or None"
-        )
+        _recording.current = outer
+    place = f"{recording.title}.{getattr(step, '__name__', 'step')}"
+    if result is not None:
+        recording.result = recording.check_frontier(f"what {place} returns", result)
     if not recording.operators:
-        raise ProgramError(f"{type(program).__name__}.{step.__name__} records no operator")
-    recording.result = result
+        raise ProgramError(f"{place} records no operator")
     return recording
 
 
@@ -174,11 +192,16 @@ def compute(frontier: Frontier, rule: Rule) -> None:
 def reduce(frontier: Frontier, rule: Rule, *, into: Scalar | Sequence[Scalar]) -> None:
     """Combine what ``rule`` returns for every vertex into scalars, each by its own combiner, in a fixed order."""
     rules = {"rule": _check_rule("reduce", "rule", rule)}
-    _append(Operator("reduce", _check_frontier("reduce", frontier), None, rules, _names("reduce", into)))
+    names = _names("reduce", into)
+    if not names:
+        raise ProgramError("reduce: into=() is not allowed; it must be a Scalar of the program, or several")
+    _append(Operator("reduce", _check_frontier("reduce", frontier), None, rules, names))
 
 
 def update(scalar: Scalar, rule: Rule) -> None:
     """Set ``scalar`` to what ``rule``, over fields and the superstep's number, returns."""
+    if isinstance(scalar, (tuple, list)):
+        raise ProgramError(f"update: {shown(scalar)} is not allowed; an update sets one Scalar")
     _append(Operator("update", None, None, {"rule": _check_rule("update", "rule", rule)}, _names("update", scalar)))
 
 
@@ -186,9 +209,17 @@ def swap(left: Field, right: Field) -> None:
     """Exchange two fields at the end of the superstep."""
     recording = _current("swap")
     names = recording.name_of(left), recording.name_of(right)
-    if left != right and (left.dtype, getattr(left, "width", None)) != (right.dtype, getattr(right, "width", None)):
-        raise ProgramError(f"swap: {names[0]} and {names[1]} are of different types")
+    for name, declared in zip(names, (left, right), strict=True):
+        if not isinstance(declared, (Vertex, Scalar)):
+            raise ProgramError(f"swap: {name} is a {type(declared).__name__}, which does not change")
+    if _shape(left) != _shape(right):
+        raise ProgramError(f"swap: {names[0]} and {names[1]} are of different types: {left} and {right}")
     _append(Operator("swap", None, None, {}, names))
+
+
+def _shape(declared: Field) -> tuple:
+    """Return what two fields must share to change places."""
+    return type(declared), declared.dtype, getattr(declared, "width", None)
 
 
 def _current(operator: str) -> Recording:
@@ -212,10 +243,14 @@ def _names(operator: str, into: Any) -> tuple[str, ...]:
     """Return the names of the scalars that an operator writes."""
     recording = _current(operator)
     scalars = into if isinstance(into, (tuple, list)) else (into,)
-    for scalar in scalars:
-        if not isinstance(scalar, Scalar):
-            raise ProgramError(f"{operator}: {scalar!r} is not a Scalar of the program; only scalars are written to")
-    return tuple(recording.name_of(scalar) for scalar in scalars)
+    names = tuple(recording.name_of(scalar) for scalar in scalars)
+    for name in names:
+        kind = type(recording.fields[name]).__name__
+        if not isinstance(recording.fields[name], Scalar):
+            raise ProgramError(f"{operator}: {name} is a {kind}; only a Scalar of the program is written to")
+        if names.count(name) > 1:
+            raise ProgramError(f"{operator}: {name} is named twice; each Scalar is written to once")
+    return names
 
 
 def _check_rule(operator: str, argument: str, value: Any) -> Rule:
@@ -225,9 +260,7 @@ def _check_rule(operator: str, argument: str, value: Any) -> Rule:
 
 
 def _check_frontier(operator: str, value: Any) -> Frontier:
-    if not isinstance(value, Frontier):
-        raise ProgramError(f"{operator}: {value!r} is not a frontier; give step's argument, everything or an output")
-    return value
+    return _current(operator).check_frontier(operator, value)
 
 
 _EDGE_NAMES = ("src", "dst", "edge", "weight")
@@ -258,6 +291,16 @@ def _check_parameters(recording: Recording, operator: str, role: str, rule: Rule
         raise ProgramError(f"{rule.where()}: parameter {name!r} is not known ({why}); allowed: {allowed}")
 
 
-def check_until(recording: Recording, rule: Rule) -> None:
-    """Refuse an ``until`` rule with parameters it cannot have."""
-    _check_parameters(recording, "phase", "until", _check_rule("Phase", "until", rule))
+def check_phase(recording: Recording, phase: Phase) -> None:
+    """Refuse an ``until`` rule with parameters it cannot have, and a phase that has no way to end."""
+    if phase.until is not None:
+        _check_parameters(recording, "phase", "until", _check_rule("Phase", "until", phase.until))
+        return
+    is_ordered = any("priority" in operator.rules for operator in recording.operators)
+    keeps_its_frontier = recording.result is None or recording.result.kind != "output"
+    if keeps_its_frontier and not is_ordered and phase.begin != "replay" and phase.max_supersteps is None:
+        step = getattr(phase.step, "__name__", "step")
+        raise ProgramError(
+            f"{recording.title}.{step} returns no frontier that could become empty, so its phase never ends; "
+            "return an operator's output, or add until= or max_supersteps= to the Phase"
+        )

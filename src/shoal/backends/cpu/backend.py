@@ -15,7 +15,7 @@ from shoal.backends.cpu.modules import load_loop
 from shoal.backends.cpu.threads import available_cores, run_threads
 from shoal.errors import ArgumentError
 from shoal.graph import Graph
-from shoal.operators import Recording, check_until, record
+from shoal.operators import Recording, check_phase, record
 from shoal.program import VERTEX_ID, Field, Phase, Program
 
 # Starting two threads costs about 0.15 ms, as much as visiting a hundred thousand edges.
@@ -126,8 +126,7 @@ class CPUDevice:
         recording = record(program, phase.step)
         if direction != "auto":
             _force_direction(recording, direction)
-        if phase.until is not None:
-            check_until(recording, phase.until)
+        check_phase(recording, phase)
         key = (_recording_key(recording, phase), shard.types)
         loaded = _phases.get(key)
         if loaded is None:

@@ -104,7 +104,7 @@ class _Writer:
             elif name in self.fields:
                 is_scalar = isinstance(self.fields[name], Scalar)
                 plain = _field(name)
-                arguments[name] = plain if not is_scalar else f"{plain}[0]" if is_serial else f"{plain}_value"
+                arguments[name] = plain if not is_scalar else f"{plain}[0]" if is_serial else f"value_of_{name}"
         return RuleCall(self.rule_function(rule, owned), rule.parameters, arguments)
 
     def state(self, *rules: Rule | None) -> list[str]:
@@ -116,8 +116,8 @@ class _Writer:
         """Return statements that read loop-carried values once, at a kernel's start."""
         used = [name for rule in rules if rule for name in rule.parameters]
         lines = [f"{name} = control[{slot}]" for name, slot in _DYNAMIC.items() if name in used]
-        scalars = [_field(n) for n in self.fields if n in used and isinstance(self.fields[n], Scalar)]
-        lines += [f"{name}_value = {name}[0]" for name in scalars]
+        scalars = [n for n in self.fields if n in used and isinstance(self.fields[n], Scalar)]
+        lines += [f"value_of_{name} = {_field(name)}[0]" for name in scalars]
         return lines
 
     # Kernels
@@ -602,5 +602,6 @@ def numba_signature(
         if isinstance(declared, Constant) and not declared.is_array:
             own.append(from_dtype(dtypes[name]))
         else:
-            own.append(array(dtypes[name], 2 if getattr(declared, "width", None) else 1))
+            ndim = 2 if getattr(declared, "width", None) else 1
+            own.append(array(dtypes[name], ndim, readonly=isinstance(declared, Constant)))
     return types.void(*fixed, *own)
