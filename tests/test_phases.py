@@ -172,6 +172,23 @@ def test_keep_without_a_bound_on_joins(graph):
     check_or_refused(Stages(joins=None), graph, "joins")
 
 
+def test_a_replay_needs_a_phase_that_keeps(graph):
+    placed = on_threads(graph, 1)
+    assert_refused(lambda: shoal.run(Stages(keep=False), placed, sources=[3]), "replay", "keep", error=ProgramError)
+
+
+class Late(Stages):
+    """Another phase comes between those that keep and replay: its frontiers lie where the kept ones lay."""
+
+    def phases(self):
+        forward, backward, count = super().phases()
+        return [forward, count, backward]
+
+
+def test_a_replay_comes_right_after_the_phase_that_keeps(graph):
+    assert_refused(lambda: shoal.run(Late(), graph, sources=[3]), "Late", "replay", "keep", error=ProgramError)
+
+
 def test_a_replay_of_no_frontier_does_nothing(graph):
     """Buffers go from run to run; frontiers do not."""
     placed = on_threads(graph, 1)
@@ -195,7 +212,7 @@ class Endless(Program):
         compute(frontier, self.see)
 
     def phases(self):
-        return [Phase(self.step, **dict(self.phase))]
+        return [Phase(**{"step": self.step, **dict(self.phase)})]
 
 
 @rule
@@ -204,6 +221,9 @@ def on_vertex(vertex):
 
 
 PHASES = {
+    "no end": ({}, ["Endless.step", "until=", "max_supersteps="]),
+    "no end from everywhere": ({"begin": "all"}, ["Endless.step", "until=", "max_supersteps="]),
+    "no step": ({"step": None, "max_supersteps": 1}, ["step=None"]),
     "unknown begin": ({"begin": "strat", "max_supersteps": 1}, ["begin", "'strat'", "start", "all", "replay"]),
     "negative limit": ({"max_supersteps": -1}, ["max_supersteps", "-1"]),
     "fractional limit": ({"max_supersteps": 1.5}, ["max_supersteps", "1.5"]),
@@ -217,3 +237,33 @@ PHASES = {
 def test_a_phase_is_refused(name):
     options, words = PHASES[name]
     assert_refused(lambda: shoal.run(Endless(**options), path_graph(3)), *words, error=ShoalError)
+
+
+class Unending(Endless):
+    def __init__(self, form):
+        self.form = form
+
+    def step(self, frontier):
+        compute(frontier, self.see)
+        return frontier if self.form == "the same" else everything
+
+    def phases(self):
+        return [Phase(self.step)]
+
+
+@pytest.mark.parametrize("form", ["the same", "everything"])
+def test_a_frontier_that_is_never_empty_needs_an_end(form):
+    assert_refused(lambda: shoal.run(Unending(form), path_graph(3)), "Unending.step", "until=", error=ProgramError)
+
+
+class Formless(Endless):
+    def __init__(self, made):
+        self.made = made
+
+    def phases(self):
+        return self.made
+
+
+@pytest.mark.parametrize("made", [None, [], [1], ()])
+def test_phases_must_be_phases(made):
+    assert_refused(lambda: shoal.run(Formless(made), path_graph(3)), "Formless.phases", error=ProgramError)

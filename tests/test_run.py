@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""shoal.run: its arguments, what start() may do, what comes back, and many calls at once."""
+"""shoal.run: its arguments, where a run begins, what comes back, plans, and many calls at once."""
 
 import threading
 from concurrent.futures import ThreadPoolExecutor
@@ -12,70 +12,11 @@ import shoal
 from checks import assert_counted, assert_refused
 from graphs import from_pairs, path_graph, random_graph
 from placing import levels_of, on_threads
-from shoal import Constant, Phase, Program, Scalar, Vertex, advance, atomic, compute, minimum, reduce, rule
+from samples import FAR, SIX, Hops, Totals, everyone, seen_by
+from shoal import Phase, Program, Vertex, atomic, rule
 from shoal.algorithms.bfs import BFS
-from shoal.errors import ArgumentError, ProgramError
-
-FAR = 2**31 - 1
-
-
-class Hops(Program):
-    level = Vertex("int32", fill=FAR, combine=minimum)
-
-    def start(self, source):
-        self.level[source] = 0
-        return [source]
-
-    @rule
-    def discover(src, dst, level):
-        return atomic.min(level, dst, level[src] + 1)
-
-    def step(self, frontier):
-        return advance(frontier, self.discover)
-
-
-class Totals(Program):
-    """Sum ``weight_of`` over the first frontier, and say who was in it."""
-
-    seen = Vertex("int64")
-    own = Vertex("vertex", fill=-1)
-    amount = Scalar("float64", fill=0.5)
-    extra = Scalar("float64")
-    factor = Constant("int32")
-    weight_of = Constant("int32", is_array=True)
-
-    def __init__(self, begin):
-        self.begin = begin
-
-    def start(self, factor=2, weight_of=(1,) * 6):
-        self.factor = factor
-        self.weight_of = weight_of
-        return self.begin(self)
-
-    @rule
-    def see(vertex, seen, own, amount):
-        seen[vertex] += 1 + 10 * amount
-        own[vertex] = vertex
-
-    @rule
-    def weigh(vertex, factor, weight_of):
-        return factor * weight_of[vertex]
-
-    def step(self, frontier):
-        compute(frontier, self.see)
-        reduce(frontier, self.weigh, into=self.extra)
-
-    def phases(self):
-        return [Phase(self.step, max_supersteps=1)]
-
-
-SIX = path_graph(6)
-
-
-def seen_by(begin, **options):
-    """Vertices in the first frontier, where ``start`` returns ``begin(self)``."""
-    return np.flatnonzero(shoal.run(Totals(begin), SIX, **options).seen).tolist()
-
+from shoal.errors import ArgumentError, ProgramError, ShoalError
+from shoal.execution import plans
 
 # Arguments
 
@@ -110,7 +51,22 @@ WRONG = {
     "a word for vertices": (lambda: seen_by(lambda self: "all"), ["start", "'all'"]),
     "one number for vertices": (lambda: seen_by(lambda self: 3), ["start", "3"]),
     "a table of vertices": (lambda: seen_by(lambda self: [[0, 1], [2, 3]]), ["start"]),
+    "rows of vertices": (lambda: seen_by(lambda self: [[0], [2, 3]]), ["start", "[[0], [2, 3]]"]),
+    "an array of one number": (lambda: seen_by(lambda self: np.array(3)), ["start", "3"]),
+    "whole floats for vertices": (lambda: seen_by(lambda self: np.array([1.0, 2.0])), ["start", "float64"]),
+    "words for vertices": (lambda: seen_by(lambda self: {"a", "b"}), ["start", "whole numbers"]),
+    "a vertex beyond all types": (lambda: seen_by(lambda self: [2**70]), ["start", str(2**70)]),
+    "the largest number for a vertex": (
+        lambda: seen_by(lambda self: np.array([2**64 - 1], np.uint64)),
+        [str(2**64 - 1)],
+    ),
 }
+
+
+@pytest.mark.parametrize("name", WRONG)
+def test_an_argument_is_refused(name):
+    call, words = WRONG[name]
+    assert_refused(call, *words, error=ShoalError)
 
 
 def test_a_placed_graph_runs_where_it_lies():
@@ -120,23 +76,34 @@ def test_a_placed_graph_runs_where_it_lies():
     assert_refused(refused, "'cpu'", "'cpu:1x1'", error=ArgumentError)
 
 
-# What start() may do
+# The first frontier
 
 
-def test_values_set_in_start_are_the_first_values():
-    def begin(self):
-        self.amount[0] = 2
-        self.seen[3] = 100
+@pytest.mark.parametrize(
+    "first",
+    [
+        [1, 4],
+        (4, 1),
+        {1, 4},
+        range(1, 5, 3),
+        np.array([1, 4], np.uint8),
+        np.array([4, 1], np.uint64),
+        {1: "a", 4: "b"},
+        [1, 4, 1],
+    ],
+)
+def test_a_first_frontier_is_any_collection(first):
+    assert seen_by(lambda self: first) == [1, 4]
 
-    assert shoal.run(Totals(begin), SIX).seen.tolist() == [21, 21, 21, 121, 21, 21]
+
+def test_a_first_frontier_may_be_made_as_it_goes():
+    assert seen_by(lambda self: (vertex for vertex in (1, 4))) == [1, 4]
 
 
-def _replace_a_vertex_field(self):
-    self.seen = np.arange(6)
-
-
-def _replace_a_scalar(self):
-    self.amount = 2.0
+def test_an_error_inside_start_is_the_authors():
+    with pytest.raises(TypeError, match="unsupported operand") as caught:
+        shoal.run(Totals(lambda self: [] - 1), SIX)
+    assert not isinstance(caught.value, ShoalError)
 
 
 def test_start_does_not_change_the_program():
@@ -144,47 +111,6 @@ def test_start_does_not_change_the_program():
     shoal.run(program, SIX)
     assert isinstance(program.seen, Vertex)
     assert set(vars(program)) == {"begin"}
-
-
-# Constants
-
-
-def everyone(self):
-    return None
-
-
-CONSTANTS = {
-    "a fraction": ({"factor": 2.5}, ["factor", "2.5", "int32"]),
-    "too large": ({"factor": 2**40}, ["factor", str(2**40), "int32"]),
-    "a word": ({"factor": "two"}, ["factor", "'two'"]),
-    "nothing": ({"factor": None}, ["factor", "None"]),
-    "an array for a number": ({"factor": [1, 2]}, ["factor", "number"]),
-    "fractions in an array": ({"weight_of": [0.5] * 6}, ["weight_of", "int32"]),
-    "a table for an array": ({"weight_of": [[1, 2, 3], [4, 5, 6]]}, ["weight_of", "dimension"]),
-    "a number for an array": ({"weight_of": 7}, ["weight_of", "array"]),
-}
-
-
-class Forgetful(Totals):
-    def start(self):
-        self.factor = 1
-
-
-def test_a_constant_that_start_does_not_set():
-    assert_refused(lambda: shoal.run(Forgetful(everyone), SIX), "Forgetful", "weight_of", error=ProgramError)
-
-
-# Fields
-
-FIELDS = {
-    "unknown type": ({"level": Vertex("int33")}, ["level", "int33"]),
-    "type of no number": ({"level": Vertex("str")}, ["level", "str"]),
-    "fill too large": ({"level": Vertex("int8", fill=1000)}, ["level", "1000", "int8"]),
-    "fill of another kind": ({"level": Vertex("int32", fill="x")}, ["level", "'x'"]),
-    "no width": ({"level": Vertex("int32", width=0)}, ["level", "width"]),
-    "reserved": ({"src": Vertex("int32")}, ["src", "reserved"]),
-    "taken by the result": ({"stats": Vertex("int32")}, ["stats"]),
-}
 
 
 def test_a_program_needs_a_step():
@@ -233,6 +159,29 @@ def test_statistics_without_supersteps():
     assert (totals["num_supersteps"], totals["edges_visited"]) == (6, SIX.num_edges)
 
 
+def test_statistics_of_several_runs():
+    runs = [shoal.run(Hops(), SIX, source=source).stats for source in range(3)]
+    rows = [row for run in runs for row in run.to_dict()["supersteps"]]
+    totals = assert_counted(runs[0].including(runs[1]).including(runs[2]))
+    assert totals["supersteps"] == rows
+    assert totals["supersteps_dropped"] == 0
+    assert totals["edges_visited"] == 3 * SIX.num_edges
+
+
+@pytest.mark.parametrize("stats", ["full", "totals"])
+def test_a_long_run_keeps_as_many_rows_as_there_is_room_for(monkeypatch, stats):
+    """The counts are exact, and what is left out is said."""
+    monkeypatch.setattr(shoal.stats, "MAX_ROWS", 300)
+    long = path_graph(1000)
+    result = shoal.run(Hops(), long, source=0, stats=stats).stats
+    result.including(shoal.run(Hops(), long, source=0, stats=stats).stats)
+    totals = result.to_dict()
+    assert (totals["num_supersteps"], totals["edges_visited"]) == (2000, 2 * long.num_edges)
+    assert result.trace.num_rows == (300 if stats == "full" else 0)
+    if stats == "full":
+        assert (len(totals["supersteps"]), totals["supersteps_dropped"]) == (300, 1700)
+
+
 def test_graphs_without_edges_or_vertices():
     assert shoal.run(Hops(), from_pairs([], num_vertices=3), source=1).level.tolist() == [FAR, 0, FAR]
     empty = shoal.run(Totals(everyone), from_pairs([], num_vertices=0))
@@ -265,6 +214,33 @@ def test_objects_of_one_class_have_plans_of_their_own():
     assert shoal.run(Limited((3,)), SIX, source=0).stats.num_supersteps == 3
 
 
+class Wordy(Hops):
+    def __init__(self, attribute):
+        self.attribute = attribute
+
+    def phases(self):
+        return [Phase(self.step, max_supersteps=self.attribute)]
+
+
+def test_equal_attributes_of_different_types_are_not_the_same():
+    assert shoal.run(Wordy(1), SIX, source=0).stats.num_supersteps == 1
+    assert_refused(lambda: shoal.run(Wordy(True), SIX, source=0), "True", error=ProgramError)
+    assert_refused(lambda: shoal.run(Wordy(1.0), SIX, source=0), "1.0", error=ProgramError)
+
+
+def test_plans_are_few_and_keep_no_data(monkeypatch):
+    monkeypatch.setattr(plans, "_plans", {})
+    monkeypatch.setattr(plans, "MAX_PLANS", 8)
+    for limit in range(20):
+        shoal.run(Wordy(limit), SIX, source=0)
+    assert [key[1][1][1] for key in plans._plans] == list(range(12, 20))  # the latest
+    for data in (np.zeros(9), frozenset(range(9)), "x" * 1000, (1,) * 1000, object()):
+        program = Hops()
+        program.data = data
+        assert shoal.run(program, SIX, source=0).level[5] == 5
+    assert len(plans._plans) == 8
+
+
 # Many calls at once
 
 
@@ -291,6 +267,15 @@ def test_eight_callers_on_one_graph(larger):
     for source, distance in enumerate(distances):
         np.testing.assert_array_equal(distance, oracles.bfs_distance(larger, source))
     assert not [thread.name for thread in threading.enumerate() if thread.name.startswith("shoal")]
+
+
+def test_callers_with_ever_new_plans(monkeypatch):
+    monkeypatch.setattr(plans, "_plans", {})
+    monkeypatch.setattr(plans, "MAX_PLANS", 2)
+    with ThreadPoolExecutor(8) as pool:
+        counts = list(pool.map(lambda i: shoal.run(Wordy(i % 5), SIX, source=0).stats.num_supersteps, range(400)))
+    assert counts == [i % 5 for i in range(400)]
+    assert len(plans._plans) <= 2
 
 
 class Unheard(Hops):

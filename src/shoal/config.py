@@ -43,7 +43,7 @@ class RunConfig:
     direction : of programs that can push and pull
     do_a, do_b : turn from push to pull when FV > BV do_a, back when FV < BV do_b (see `shoal.backends.cpu`)
     deterministic : break ties between parents by the smaller id, so that every run gives the same ones
-    stats : ``"full"`` keeps a row per superstep, ``"totals"`` only their sums
+    stats : ``"full"`` keeps a row per superstep (of the first million), ``"totals"`` only their sums
     """
 
     devices: str = "auto"

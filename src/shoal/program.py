@@ -16,6 +16,7 @@ import numpy as np
 
 from shoal.errors import ProgramError
 from shoal.rules import RESERVED, Rule
+from shoal.values import as_dtype, as_number, shown
 
 
 @dataclass(frozen=True)
@@ -104,6 +105,8 @@ class Phase:
     def __post_init__(self) -> None:
         if self.begin not in ("start", "all", "replay"):
             raise ProgramError(f"Phase: begin={self.begin!r} is not known; allowed: start, all, replay")
+        if not callable(self.step):
+            raise ProgramError(f"Phase: step={self.step!r} is not allowed; it must be a method that records operators")
         for name, low in (("joins", 1), ("max_supersteps", 0)):
             value = getattr(self, name)
             if value is not None and (not isinstance(value, int) or isinstance(value, bool) or value < low):
@@ -154,16 +157,46 @@ class Program:
         return [Phase(self.step)]
 
     def fields(self) -> dict[str, Field]:
-        """Return the declared fields by name; an instance may redeclare one in its ``__init__``."""
+        """Return the declared fields by name, checked; an instance may redeclare one in its ``__init__``."""
         found: dict[str, Field] = {}
-        for cls in reversed(type(self).__mro__):
-            for name, value in vars(cls).items():
+        for owner in (*reversed(type(self).__mro__), self):
+            for name, value in vars(owner).items():
                 if isinstance(value, (Vertex, Scalar, Constant)):
                     found[name] = value
-        for name, value in vars(self).items():
-            if isinstance(value, (Vertex, Scalar, Constant)):
-                found[name] = value
-        clash = found.keys() & set(RESERVED)
-        if clash:
-            raise ProgramError(f"{type(self).__name__}.{min(clash)}: the name is reserved; reserved: {RESERVED}")
+        for name, declared in found.items():
+            place = f"{type(self).__name__}.{name}"
+            _check_name(place, name)
+            _check_declaration(place, declared)
+            if not isinstance(declared, Constant) and getattr(self, name) is not declared:
+                raise ProgramError(f"{place} is declared as a {type(declared).__name__} and then replaced by "
+                                   f"{shown(getattr(self, name))}; start() is where it gets its values")  # fmt: skip
         return found
+
+
+def _check_name(place: str, name: str) -> None:
+    if name in RESERVED:
+        raise ProgramError(f"{place}: the name is reserved; reserved: {', '.join(RESERVED)}")
+    if name == "stats" or hasattr(Program, name):
+        owner = "the result's statistics" if name == "stats" else "every program"
+        raise ProgramError(f"{place}: the name belongs to {owner}; give the field another")
+
+
+def _check_declaration(place: str, declared: Field) -> None:
+    """Refuse a field of no number's type, or whose fill, width or combiner cannot be."""
+    # Ids have 32 or 64 bits; whether a fill fits is asked again when it is known (`check_vertex_fills`).
+    dtype = np.dtype(np.int64) if declared.dtype == VERTEX_ID else as_dtype(place, declared.dtype)
+    if isinstance(declared, Constant):
+        return
+    as_number(f"{place}: fill", declared.fill, dtype)
+    if declared.combine not in (None, minimum, maximum, add) or (isinstance(declared, Scalar) and not declared.combine):
+        raise ProgramError(f"{place}: combine={declared.combine!r} is not known; allowed: add, minimum, maximum")
+    width = getattr(declared, "width", None)
+    if width is not None and (not isinstance(width, int) or isinstance(width, bool) or width < 1):
+        raise ProgramError(f"{place}: width={width!r} is not allowed; it must be a whole number of at least 1, or None")
+
+
+def check_vertex_fills(program: Program, fields: dict[str, Field], vertex_dtype: np.dtype) -> None:
+    """Refuse fills of ``"vertex"`` fields that the ids of a graph cannot hold."""
+    for name, declared in fields.items():
+        if not isinstance(declared, Constant) and declared.dtype == VERTEX_ID:
+            as_number(f"{type(program).__name__}.{name}: fill", declared.fill, vertex_dtype)

@@ -45,7 +45,7 @@ def run(program: Program, graph: Graph | Placed, **options: Any) -> ProgramResul
     config = RunConfig(**strategies) if strategies else DEFAULT
     outcome = run_configured(program, graph, config, options)
     values = {}
-    for name, declared in program.fields().items():
+    for name, declared in outcome.fields.items():
         if not isinstance(declared, Constant):
             values[name] = outcome.state[name] if isinstance(declared, Vertex) else outcome.state[name][0]
     return ProgramResult(values, outcome.stats)

@@ -45,6 +45,8 @@ def _element_pointer(context, builder, array_type, array, index_type, index):
 def _require_array(name, array):
     if not isinstance(array, types.Array):
         raise TypingError(f"{name} takes an array, not {array}")
+    if not array.mutable and name not in ("load", "prefetch"):
+        raise TypingError(f"{name} cannot change a constant")
 
 
 _ADDABLE = (types.Integer, types.Float)

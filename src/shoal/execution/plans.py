@@ -1,0 +1,82 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Plans: a program's fields, checked, and its phases, compiled for the types of a graph.
+
+The same program on the same types is planned once.  Programs are the same if their class and attributes are; that can
+be told of plain attributes only (numbers, words, fields, rules), so a program with others is planned at every run.
+"""
+
+from __future__ import annotations
+
+import threading
+from dataclasses import dataclass
+from typing import Any
+
+from shoal.backends.cpu.backend import Shard
+from shoal.errors import ProgramError
+from shoal.program import Constant, Field, Phase, Program, Scalar, Vertex, check_vertex_fills
+from shoal.rules import Rule
+
+MAX_PLANS = 1024  # a plan is some kilobytes; a caller with ever new cutoffs must not fill the memory
+MAX_ITEMS = 64  # of a word or tuple in a key: plans must not keep a caller's data alive
+
+_PLAIN = frozenset((type(None), bool, int, float, Vertex, Scalar, Constant, Rule))
+
+
+@dataclass(frozen=True)
+class Plan:
+    """What every run of a program on graphs of the same types begins with."""
+
+    fields: dict[str, Field]
+    phases: list[tuple[Phase, Any]]  # with their compiled code
+
+
+_plans: dict[Any, Plan] = {}
+_lock = threading.Lock()  # held to write: of readers, each looks up once and keeps what it found
+
+
+def plan_of(program: Program, shard: Shard, direction: str) -> Plan:
+    """Return the plan of a program on a shard, made now or at an earlier run."""
+    try:
+        attributes = vars(program).items()
+        key = (type(program), *((name, _identity(value)) for name, value in attributes), shard.types, direction)
+        plan = _plans.get(key)
+    except TypeError:  # an attribute that is not plain
+        return _make_plan(program, shard, direction)
+    if plan is None:
+        plan = _make_plan(program, shard, direction)
+        with _lock:
+            while len(_plans) >= MAX_PLANS:
+                del _plans[next(iter(_plans))]  # the oldest
+            _plans[key] = plan
+    return plan
+
+
+def _identity(value: Any) -> Any:
+    """Return what stands for a plain value in a key, with its type: 1, 1.0 and True are equal, yet not the same."""
+    kind = type(value)
+    if kind in _PLAIN:
+        return kind, value
+    if kind is str and len(value) <= MAX_ITEMS:
+        return value
+    if kind is tuple and len(value) <= MAX_ITEMS:
+        return tuple(map(_identity, value))
+    raise TypeError(f"{kind.__name__} is not plain")
+
+
+def _make_plan(program: Program, shard: Shard, direction: str) -> Plan:
+    fields = program.fields()
+    check_vertex_fills(program, fields, shard.graph.indices.dtype)
+    phases = program.phases()
+    _check_phases(program, phases)
+    return Plan(fields, [(phase, shard.device.load(program, phase, shard, direction)) for phase in phases])
+
+
+def _check_phases(program: Program, phases: Any) -> None:
+    """Refuse what is no list of phases, and a replay of frontiers that nobody kept."""
+    name = type(program).__name__
+    if not isinstance(phases, (list, tuple)) or not phases or not all(isinstance(item, Phase) for item in phases):
+        raise ProgramError(f"{name}.phases returned {phases!r}; it must return a list of at least one Phase")
+    for number, phase in enumerate(phases):
+        if phase.begin == "replay" and (number == 0 or not phases[number - 1].keep):
+            raise ProgramError(f"{name}: phase {number} has begin='replay', but there is no phase right before it that "
+                               "keeps its frontiers; give that one keep=True and joins=")  # fmt: skip
