@@ -30,14 +30,14 @@ LAYERS = (
     {"generate", "io", "strategies", "transport", "backends"},
     {"operators"},
     {"graph", "program"},
-    {"config", "labels", "rules", "stats", "symmetry"},
+    {"config", "labels", "progress", "rules", "stats", "symmetry"},
     {"arrays", "machine", "values"},
     {"errors"},
 )
 RANKS = {part: rank for rank, layer in enumerate(LAYERS) for part in layer}
 #: What these parts may import beside themselves, whatever their layer says.
 ONLY = {
-    "backends": {"errors", "graph", "operators", "program", "rules"},
+    "backends": {"errors", "graph", "operators", "program", "progress", "rules"},
     "strategies": {"config", "errors", "graph"},
     "transport": {"config", "errors"},
 }

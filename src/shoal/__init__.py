@@ -26,6 +26,7 @@ from shoal.memory import estimate_memory
 from shoal.operators import advance, compute, everything, filter, gather, reduce, swap, update
 from shoal.placement import Placed, place
 from shoal.program import Constant, Phase, Program, Scalar, Vertex, add, maximum, minimum
+from shoal.progress import Progress, observe
 from shoal.rules import atomic, rule
 from shoal.run import run
 
@@ -43,6 +44,7 @@ __all__ = [
     "Placed",
     "Program",
     "ProgramError",
+    "Progress",
     "RunConfig",
     "Scalar",
     "ShoalError",
@@ -62,6 +64,7 @@ __all__ = [
     "generate",
     "maximum",
     "minimum",
+    "observe",
     "pagerank",
     "place",
     "read",

@@ -30,7 +30,7 @@ class FileFormatError(ShoalError, ValueError):
 
 
 class ProgramError(ShoalError, TypeError):
-    """A user's program or rule cannot be compiled: the message names the rule and the line."""
+    """A user's program or rule cannot be compiled, or failed in a run: the message names the rule and the line."""
 
 
 class OutOfMemoryError(ShoalError, MemoryError):

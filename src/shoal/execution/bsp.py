@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Bulk-synchronous execution: phase after phase, supersteps inside compiled loops.
 
-Python enters only when a loop comes back with a reason: done, more memory, a full trace, or a request to stop.
+Python enters only when a loop comes back with a reason: done, more memory, or a full trace.
 """
 
 from __future__ import annotations
@@ -52,19 +52,18 @@ def _run_phases(
 ) -> int:  # fmt: skip
     """Run the phases in order; return the largest memory that the buffers of one took."""
     workspace = shard.acquire_workspace()
+    title = type(program).__name__
     peak = 0
-    try:
-        for phase, code in plan.phases:
-            first = None if phase.begin == "all" else frontier
-            run = PhaseRun(code, phase, shard, workspace, state, first, config.do_a, config.do_b)
-            _run_to_the_end(program, phase, run, workspace, trace)
-            peak = max(peak, run.nbytes)
-    finally:
-        shard.release_workspace(workspace)
+    for phase, code in plan.phases:
+        first = None if phase.begin == "all" else frontier
+        run = PhaseRun(code, phase, shard, workspace, state, first, config.do_a, config.do_b, title)
+        _run_to_the_end(title, phase, run, workspace, trace)
+        peak = max(peak, run.nbytes)
+    shard.release_workspace(workspace)  # not after a failure: whoever was interrupted may still hold it
     return peak
 
 
-def _run_to_the_end(program: Program, phase: Phase, run: PhaseRun, workspace: Workspace, trace: Trace) -> None:
+def _run_to_the_end(title: str, phase: Phase, run: PhaseRun, workspace: Workspace, trace: Trace) -> None:
     """Run one phase to its end."""
     if phase.max_supersteps == 0 or run.is_empty:
         workspace.num_levels = 0  # of this phase there is nothing to replay, nor of an earlier run's
@@ -80,8 +79,6 @@ def _run_to_the_end(program: Program, phase: Phase, run: PhaseRun, workspace: Wo
             run.grow()
         elif reason == Reason.OVERFLOW:
             raise ProgramError(
-                f"{type(program).__name__}: a vertex joined more frontiers than the phase allows (joins={phase.joins}) "
+                f"{title}: a vertex joined more frontiers than the phase allows (joins={phase.joins}) "
                 "or twice in a superstep although the rule is said to be unique"
             )
-        elif reason == Reason.STOPPED:
-            raise KeyboardInterrupt

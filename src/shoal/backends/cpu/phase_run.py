@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 import time
+import traceback
 from typing import Any
 
 import numpy as np
@@ -14,10 +15,15 @@ from shoal.backends.cpu.control import Reason, control_size
 from shoal.backends.cpu.kernels.ordered import BINS_ROW, ENTRIES, FAR_LOWEST, NEVER, NONE, NUM_NEAR
 from shoal.backends.cpu.kernels.vertices import BLOCK
 from shoal.backends.cpu.threads import run_threads
+from shoal.errors import ProgramError
 from shoal.program import Phase
+from shoal.progress import Progress, current_watch
 
 TRACE_ROWS = 4096  # supersteps between two visits of Python
 SMALL_TRACE_ROWS = 256
+# A small graph's run goes on the caller's own thread for so long: much longer than a thread takes to start, and short
+# enough for Ctrl-C, which waits there for the loop to come back.
+INLINE_NANOSECONDS = 20_000_000
 OUTBOX = 1024  # vertices a thread collects before it takes room in the queue: one atomic for 4 KiB
 
 
@@ -26,11 +32,13 @@ class PhaseRun:
 
     def __init__(
         self, loaded: LoadedPhase, phase: Phase, shard: Shard, workspace: Workspace, state: dict[str, Any],
-        frontier: np.ndarray | None, do_a: float, do_b: float,
+        frontier: np.ndarray | None, do_a: float, do_b: float, title: str,
     ) -> None:  # fmt: skip
         self.loaded, self.phase, self.shard, self.workspace = loaded, phase, shard, workspace
-        self.state = state
+        self.state, self.title = state, title
+        self.watch, self.began = current_watch(), time.monotonic()
         self.num_threads = shard.device.threads_for(shard.graph)
+        self.is_inline = shard.device.is_small(shard.graph)  # runs on the caller's own thread, until it proves long
         self.control = np.zeros(control_size(loaded.source.num_operators), np.int64)
         rows = TRACE_ROWS if self.num_threads > 1 else SMALL_TRACE_ROWS
         self.trace = np.empty((rows, slot.NUM_TRACE_COLUMNS), np.int64)
@@ -44,7 +52,7 @@ class PhaseRun:
         control[slot.NUM_VERTICES] = num_vertices
         control[slot.NUM_EDGES] = graph.num_edges
         control[slot.MAX_SUPERSTEPS] = 2**62 if self.phase.max_supersteps is None else self.phase.max_supersteps
-        control[slot.BUDGET] = 2**62
+        control[slot.BUDGET] = time.monotonic_ns() + INLINE_NANOSECONDS if self.is_inline else 2**62
         control[slot.LOWEST] = NEVER
         if self.phase.begin == "replay":
             self._begin_replay()
@@ -129,10 +137,11 @@ class PhaseRun:
         control = self.control
         control[slot.REASON] = 0
         control[slot.STARTED] = time.monotonic_ns()
-        if self.shard.device.is_small(self.shard.graph):
-            self.loaded.loop(0, 1, *self.arguments)  # back within milliseconds, for Ctrl-C: the trace is short
+        if self.is_inline:
+            self._loop(0, 1, *self.arguments)
         else:
-            run_threads(self.loaded.loop, self.num_threads, *self.arguments, on_interrupt=self.stop)
+            on_wait = None if self.watch is None else self.report
+            run_threads(self._loop, self.num_threads, *self.arguments, on_interrupt=self.stop, on_wait=on_wait)
         self.rows.append(self.trace[: control[slot.TRACE_ROWS]].copy())
         control[slot.TRACE_ROWS] = 0
         self.workspace.num_levels = int(control[slot.HISTORY])
@@ -140,11 +149,46 @@ class PhaseRun:
         if reason == Reason.DONE and control[slot.SWAPPED] & 1:
             for left, right in self.loaded.source.swaps:
                 self.state[left], self.state[right] = self.state[right], self.state[left]
+        if reason != Reason.DONE and control[slot.STARTED] >= control[slot.BUDGET]:
+            self._move_to_thread()
+        if self.watch is not None and self.watch.is_due:  # of many short runs each is too short to be reported
+            self.report()
         return reason
 
+    def _loop(self, *arguments: Any) -> None:
+        try:
+            self.loaded.loop(*arguments)
+        except Exception as error:
+            raise ProgramError(self._explain(error)) from error
+
+    def _explain(self, error: Exception) -> str:
+        """Name the rule that failed: compiled code leaves its place in the generated module in the traceback."""
+        frames = traceback.walk_tb(error.__traceback__)
+        places = [line for frame, line in frames if frame.f_code.co_filename != __file__]
+        rules = self.loaded.source.rule_lines
+        failed = [rule.where() for line in places for first, last, rule in rules if first <= line <= last]
+        what = f"{type(error).__name__}: {error}".removesuffix(": ")
+        where = failed[-1] if failed else "a rule"
+        return f"{self.title}: {where} failed in superstep {self.control[slot.SUPERSTEP]}: {what}"
+
+    def _move_to_thread(self) -> None:
+        """Go on with a thread and a long trace: the run is worth them, and Ctrl-C reaches a caller that waits."""
+        self.is_inline = False
+        self.control[slot.BUDGET] = 2**62
+        self.trace = np.empty((TRACE_ROWS, slot.NUM_TRACE_COLUMNS), np.int64)
+        self.arguments = self._arguments(self.knobs)
+
     def stop(self) -> None:
-        """Make the loop come back at the next chance."""
+        """Make the loop come back at the next chance, on every thread; the run cannot be resumed."""
         self.control[slot.STOP] = Reason.STOPPED
+        self.control[slot.ABANDONED] = 1
+
+    def report(self) -> None:
+        """Tell whoever watches where the run is."""
+        assert self.watch is not None
+        step = getattr(self.phase.step, "__name__", "step")
+        superstep, size = (int(self.control[number]) for number in (slot.SUPERSTEP, slot.SIZE))
+        self.watch.tell(Progress(self.title, step, superstep, size, time.monotonic() - self.began))
 
     def grow(self) -> None:
         """Double the arena of blocks; the queue of published blocks grows with it."""

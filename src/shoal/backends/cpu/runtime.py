@@ -3,6 +3,7 @@
 
 Barrier: sense by generation number.  `arrive` is True for the last thread, which does the serial part and calls
 `release`; the others wait in `await_release`.  One synchronisation a superstep thus covers join, serial part and fork.
+A thread that will never arrive (its rule failed, or it did not start) leaves word in ``control[ABANDONED]``.
 """
 
 from __future__ import annotations
@@ -10,7 +11,7 @@ from __future__ import annotations
 import numpy as np
 
 from shoal.backends.cpu.compiler import inner
-from shoal.backends.cpu.control import ARRIVED, GENERATION, STOP, Reason
+from shoal.backends.cpu.control import ABANDONED, ARRIVED, GENERATION, STOP, Reason
 from shoal.backends.cpu.intrinsics import (
     as_addend,
     as_bits,
@@ -46,11 +47,13 @@ def release(control):
 
 @inner
 def await_release(control, generation):
-    """Wait until the last thread has called `release` since ``generation`` was read."""
+    """Wait until the last thread has called `release` since ``generation`` was read; raise if that will never be."""
     spins = 0
     while load(control, GENERATION) == generation:
         spins += 1
         if spins > SPINS_BEFORE_YIELD:
+            if load(control, ABANDONED) != 0:
+                raise RuntimeError("another thread has left the run")
             give_way()
 
 

@@ -4,14 +4,21 @@
 A kernel is ``kernel(thread, num_threads, *args)``, compiled without the GIL: every thread runs it, as every thread of a
 GPU runs a kernel, and takes its part of the work by its number.  Threads live for one call, so nothing is left behind,
 forks are safe and callers never share a pool.  The caller only waits, in Python, so Ctrl-C reaches it.
+
+An interrupt can reach the caller anywhere, but never a worker.  So it is the workers that count who has begun and who
+has ended, and the caller only looks: however often it is interrupted, what it looks at is right.
 """
 
 from __future__ import annotations
 
+import contextlib
 import os
 import threading
 from collections.abc import Callable
 from typing import Any
+
+from shoal.errors import ShoalError
+from shoal.progress import PERIOD_SECONDS
 
 
 def available_cores() -> list[int]:
@@ -26,47 +33,109 @@ def run_threads(
     num_threads: int,
     *args: Any,
     on_interrupt: Callable[[], None] | None = None,
+    on_wait: Callable[[], None] | None = None,
 ) -> list[Any]:
     """Call ``kernel(thread, num_threads, *args)`` on ``num_threads`` threads and return what each returned.
 
-    With one thread and no ``on_interrupt`` the caller's own thread does the work.  ``on_interrupt`` is called when an
-    exception (Ctrl-C) reaches the waiting caller; it must make the kernel return soon.  The exception is then re-raised
-    after all threads have ended.
+    With one thread and no ``on_interrupt`` the caller's own thread does the work.  ``on_interrupt`` is called when the
+    kernel cannot end as it should: an exception (Ctrl-C) reached the waiting caller, a thread did not start, or the
+    kernel failed on one.  It must make the kernel return soon, also where it waits for other threads, and must not
+    raise.  The first exception is raised when all threads have ended.  ``on_wait`` is called by the waiting caller,
+    every `PERIOD_SECONDS`.
     """
     if num_threads == 1 and on_interrupt is None:
         return [kernel(0, 1, *args)]
-    results: list[Any] = [None] * num_threads
-    failures: list[BaseException] = []
-    cores = available_cores()
-    # Two threads on one core halve the speed of every superstep; with a core for each, each gets its own.
-    bind = num_threads == len(cores) and hasattr(os, "sched_setaffinity")
-
-    def work(thread: int) -> None:
-        try:
-            if bind:
-                os.sched_setaffinity(0, {cores[thread]})
-            results[thread] = kernel(thread, num_threads, *args)
-        except BaseException as error:
-            failures.append(error)
-            if on_interrupt is not None:
-                on_interrupt()
-
-    threads = [threading.Thread(target=work, args=(i,), name=f"shoal-{i}") for i in range(num_threads)]
-    for thread in threads:
-        thread.start()
-    _join(threads, on_interrupt)
-    if failures:
-        raise failures[0]
-    return results
-
-
-def _join(threads: list[threading.Thread], on_interrupt: Callable[[], None] | None) -> None:
+    team = _Team(kernel, num_threads, args, on_interrupt or _do_nothing)
     try:
-        for thread in threads:
-            thread.join()
+        team.start()
+        team.wait(on_wait)
     except BaseException:
-        if on_interrupt is not None:
-            on_interrupt()
-        for thread in threads:
-            thread.join()
+        while not team.has_left():
+            pass
         raise
+    if team.failures:
+        raise team.failures[0]
+    return team.results
+
+
+def _do_nothing() -> None:
+    """For kernels that always end by themselves."""
+
+
+class _Team:
+    """The threads of one call.
+
+    ``num_missing`` have not begun and ``num_running`` have begun and not ended; both are changed under ``lock``.  A
+    thread that comes when nobody is missing has been given up and does nothing.
+    """
+
+    def __init__(self, kernel: Callable, num_threads: int, args: tuple, on_interrupt: Callable[[], None]) -> None:
+        self.kernel, self.args, self.on_interrupt = kernel, args, on_interrupt
+        self.num_threads = self.num_missing = num_threads
+        self.num_running = 0
+        self.results: list[Any] = [None] * num_threads
+        self.failures: list[BaseException] = []  # the first one is the cause of the others
+        self.lock = threading.Lock()
+        self.all_ended = threading.Lock()  # released by the last thread to end
+        self.all_ended.acquire()
+        self.cores = available_cores()
+        self.threads = [threading.Thread(target=self._work, args=(i,), name=f"shoal-{i}") for i in range(num_threads)]
+
+    # In the caller
+
+    def start(self) -> None:
+        """Start the threads."""
+        for number, thread in enumerate(self.threads):
+            try:
+                thread.start()
+            except RuntimeError as error:
+                raise ShoalError(
+                    f"only {number} of {self.num_threads} threads could be started ({error}); "
+                    "ask for fewer, as in devices='cpu:1x2'"
+                ) from None
+
+    def wait(self, on_wait: Callable[[], None] | None = None) -> None:
+        """Wait until all threads have ended."""
+        timeout = -1 if on_wait is None else PERIOD_SECONDS
+        while self.num_missing or self.num_running:
+            if not self.all_ended.acquire(timeout=timeout) and on_wait is not None:
+                on_wait()
+        for thread in self.threads:
+            if thread.is_alive():
+                thread.join()  # it has nothing left to do
+
+    def has_left(self) -> bool:
+        """Tell the threads to end and wait until they have; False if another interrupt came in between."""
+        try:
+            with self.lock:
+                self.num_missing = 0
+            self.on_interrupt()
+            self.wait()
+        except BaseException:
+            return False
+        return True
+
+    # In the threads
+
+    def _work(self, thread: int) -> None:
+        with self.lock:
+            if self.num_missing == 0:
+                return
+            self.num_missing -= 1
+            self.num_running += 1
+        try:
+            self._bind(thread)
+            self.results[thread] = self.kernel(thread, self.num_threads, *self.args)
+        except BaseException as error:
+            self.failures.append(error)
+            self.on_interrupt()
+        with self.lock:
+            self.num_running -= 1
+            if self.num_missing == self.num_running == 0:
+                self.all_ended.release()
+
+    def _bind(self, thread: int) -> None:
+        """With a core for each thread, give each its own: two on one core halve the speed of every superstep."""
+        if self.num_threads == len(self.cores) and hasattr(os, "sched_setaffinity"):
+            with contextlib.suppress(OSError):  # a core that has been taken away meanwhile
+                os.sched_setaffinity(0, {self.cores[thread]})

@@ -82,7 +82,7 @@ def finish(control, trace, levels, knobs, STATE):
         or control[SUPERSTEP] >= control[MAX_SUPERSTEPS]
     ):
         reason = Reason.DONE
-    elif control[SUPERSTEP] >= control[BUDGET] or control[TRACE_ROWS] == trace.shape[0]:
+    elif control[STARTED] >= control[BUDGET] or control[TRACE_ROWS] == trace.shape[0]:
         reason = Reason.BUDGET
     control[REASON] = reason
 
