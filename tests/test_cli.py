@@ -3,6 +3,7 @@
 
 import json
 import os
+import re
 import shlex
 import signal
 import subprocess
@@ -440,9 +441,10 @@ def test_terminal_shows_progress_and_ctrl_c_ends_it(folder):
     process = start("bc", "large.shoal", "--output", "bc.csv", stdout=subprocess.PIPE, stderr=end)
     os.close(end)
     seen = b""
-    while b"running bc" not in seen:
+    while b"superstep" not in seen:
         seen += os.read(terminal, 4096)
     assert b"reading large.shoal" in seen
+    assert re.search(rb"running bc +superstep [0-9,]+, frontier [0-9,]+ vertices", seen + os.read(terminal, 4096))
     process.send_signal(signal.SIGINT)
     while b"interrupted" not in seen:
         seen += os.read(terminal, 4096)

@@ -12,26 +12,38 @@ from typing import Any
 
 import numpy as np
 
+from shoal.progress import Progress, observe
+
 Stage = Callable[[str], None]
 
 
 @contextmanager
 def stages(is_quiet: bool) -> Iterator[Stage]:
-    """Give a function that names what is being done: a spinner with the seconds it takes, gone when it is over."""
+    """Give a function that names what is being done: a spinner with the seconds it takes, gone when it is over.
+
+    While an algorithm runs, it also says in which superstep.
+    """
     if is_quiet or not sys.stderr.isatty():
         yield lambda name: None
         return
+    from rich import progress
     from rich.console import Console
-    from rich.progress import Progress, SpinnerColumn, TextColumn, TimeElapsedColumn
 
-    columns = (SpinnerColumn(), TextColumn("{task.description}"), TimeElapsedColumn())
-    with Progress(*columns, console=Console(stderr=True), transient=True) as progress:
-        task = progress.add_task("", total=None)
+    texts = [progress.TextColumn(f"{{task.{name}}}", markup=False) for name in ("description", "fields[run]")]
+    columns = (progress.SpinnerColumn(), *texts, progress.TimeElapsedColumn())
+    with progress.Progress(*columns, console=Console(stderr=True), transient=True) as line:
+        task = line.add_task("", total=None, run="")
 
         def begin(name: str) -> None:
-            progress.reset(task, description=name)
+            line.reset(task, description=name, run="")
 
-        yield begin
+        with observe(lambda run: line.update(task, run=describe_run(run))):
+            yield begin
+
+
+def describe_run(run: Progress) -> str:
+    """Return where a run is, in a few words."""
+    return f"superstep {run.superstep:,}, frontier {run.frontier_size:,} vertices"
 
 
 def print_json(value: Mapping[str, Any]) -> None:
