@@ -47,11 +47,14 @@ def run_threads(
         return [kernel(0, 1, *args)]
     team = _Team(kernel, num_threads, args, on_interrupt or _do_nothing)
     try:
-        team.start()
-        team.wait(on_wait)
-    except BaseException:
-        while not team.has_left():
-            pass
+        try:
+            team.start()
+            team.wait(on_wait)
+        except BaseException:
+            team.leave()
+            raise
+    except BaseException:  # maybe another interrupt, just before the threads were told or the caller began to wait
+        team.leave()
         raise
     if team.failures:
         raise team.failures[0]
@@ -104,8 +107,12 @@ class _Team:
             if thread.is_alive():
                 thread.join()  # it has nothing left to do
 
-    def has_left(self) -> bool:
-        """Tell the threads to end and wait until they have; False if another interrupt came in between."""
+    def leave(self) -> None:
+        """Tell the threads to end and wait until they have, whatever comes in between."""
+        while not self._has_left():
+            pass
+
+    def _has_left(self) -> bool:
         try:
             with self.lock:
                 self.num_missing = 0
