@@ -13,7 +13,7 @@ from graphs import cycle_graph, from_pairs
 from placing import THREADS, edges_of, levels_of, on_threads
 from shoal import Phase, Program, Vertex, advance, atomic, compute, everything, rule
 from shoal import filter as keep_if
-from shoal.errors import ProgramError
+from shoal.errors import ArgumentError, ProgramError
 
 SUPERSTEPS = 12
 FIRST = [64, 1984, 2048, 6336]
@@ -34,9 +34,10 @@ class Walk(Program):
 
     history = Vertex("int64")
     touched = Vertex("int64")
+    arrived = Vertex("int64")
 
-    def __init__(self, form, **phase):
-        self.form = form
+    def __init__(self, form, is_tallied=True, **phase):
+        self.form, self.is_tallied = form, is_tallied
         self.phase = tuple(phase.items())
 
     def start(self, first):
@@ -51,12 +52,18 @@ class Walk(Program):
         touched[vertex] += 1 << superstep
 
     @rule
-    def follow(src, dst, superstep):
-        return (3 * src + 5 * dst + 64 * superstep) // 64 % 4 != 0
+    def follow(src, dst, superstep, arrived):
+        if (3 * src + 5 * dst + 64 * superstep) // 64 % 4 == 0:
+            return False
+        atomic.bit_or(arrived, dst, 1 << superstep)
+        return True
 
     @rule
-    def cross(src, dst, superstep):
-        return (src + dst + superstep) % 3 != 0
+    def cross(src, dst, superstep, arrived):
+        if (src + dst + superstep) % 3 == 0:
+            return False
+        atomic.bit_or(arrived, dst, 1 << superstep)
+        return True
 
     @rule
     def is_kept(vertex, superstep):
@@ -71,7 +78,8 @@ class Walk(Program):
         return vertex % 3 == 0
 
     def step(self, frontier):
-        compute(frontier, self.tally)
+        if self.is_tallied:
+            compute(frontier, self.tally)
         return FORMS[self.form](Recorded(self), frontier)
 
     def phases(self):
@@ -116,16 +124,17 @@ class Simulated:
         self.src, self.dst = edges_of(graph)
         self.everything = np.ones(graph.num_vertices, bool)
         self.touched = np.zeros(graph.num_vertices, np.int64)
+        self.arrived = np.zeros(graph.num_vertices, np.int64)
         self.superstep = 0
 
-    def advance(self, frontier):
-        return self._joined(frontier, (3 * self.src + 5 * self.dst + 64 * self.superstep) // 64 % 4 != 0)
+    def advance(self, frontier, wanted=True):
+        return self._joined(frontier, wanted & ((3 * self.src + 5 * self.dst + 64 * self.superstep) // 64 % 4 != 0))
 
     def into_low(self, frontier, **options):
-        return self.low(self.advance(frontier))
+        return self.advance(frontier, self.dst % 5 != 0)
 
     def pull_into_third(self, frontier):
-        return self.advance(frontier) & (self.vertices % 3 == 0)
+        return self.advance(frontier, self.dst % 3 == 0)
 
     def cross(self, frontier):
         return self._joined(frontier, (self.src + self.dst + self.superstep) % 3 != 0)
@@ -142,6 +151,7 @@ class Simulated:
     def _joined(self, frontier, accepts):
         joined = np.zeros(len(self.vertices), bool)
         joined[self.dst[frontier[self.src] & accepts]] = True
+        self.arrived |= joined.astype(np.int64) << self.superstep
         return joined
 
     def run(self, form, first):
@@ -164,6 +174,11 @@ def _touched_then_returned(ops, frontier):
 def _touched_only(ops, frontier):
     ops.touch(ops.advance(frontier))
     return frontier
+
+
+def _everything_returned(ops, frontier):
+    ops.touch(frontier)
+    return ops.everything
 
 
 def _side_by_side(ops, frontier):
@@ -191,12 +206,29 @@ FORMS = {
     "an output touched, the input returned": _touched_only,
     "two advances side by side": _side_by_side,
     "two pulls": _two_pulls,
-    "every vertex returned": lambda ops, frontier: ops.everything,
+    "every vertex returned": _everything_returned,
 }
 
 
 # Forms that may be refused, as a pull has no queue to read from; all others must work.
 REFUSABLE = {"filter after pull", "two pulls", "advance, filter, advance", "two advances side by side"}
+
+
+@pytest.mark.parametrize("is_tallied", [True, False])
+@pytest.mark.parametrize("name", FORMS)
+def test_many_supersteps(name, graph, is_tallied):
+    """Nothing is lost and nothing is there twice, superstep after superstep, whether the frontier is read or not."""
+    simulated = Simulated(graph)
+    expected = simulated.run(FORMS[name], FIRST)
+    for num_threads in THREADS:
+        try:
+            result = shoal.run(Walk(name, is_tallied), on_threads(graph, num_threads), first=FIRST)
+        except ProgramError:
+            assert name in REFUSABLE
+            return
+        np.testing.assert_array_equal(result.history, expected * is_tallied, err_msg=f"{num_threads} threads")
+        np.testing.assert_array_equal(result.arrived, simulated.arrived, err_msg=f"{num_threads} threads")
+        np.testing.assert_array_equal(result.touched, simulated.touched, err_msg=f"{num_threads} threads")
 
 
 def test_the_first_frontier_is_a_set(graph):
@@ -295,3 +327,17 @@ def test_a_pull_without_early_exit_asks_every_source(graph, num_threads):
     level = levels_of(graph, 64)
     np.testing.assert_array_equal(result.level, level)
     np.testing.assert_array_equal(result.offers, offers_of(graph, level))
+
+
+def test_the_trace_tells_the_direction(graph):
+    pulled = shoal.run(Claim(True), graph, source=64).stats.to_dict()["supersteps"]
+    pushed = shoal.run(Walk("advance"), graph, first=FIRST).stats.to_dict()["supersteps"]
+    assert {row["direction"][0] for row in pulled} == {"pull"}
+    assert {row["direction"][0] for row in pushed} == {"push"}
+
+
+def test_a_direction_is_refused_where_there_is_none(graph):
+    """A strategy that a program cannot follow is an error, not a wish."""
+    pulled, pushed = Walk("advance"), Claim(True)
+    assert_refused(lambda: shoal.run(pulled, graph, first=[0], direction="pull"), "'pull'", "Walk", error=ArgumentError)
+    assert_refused(lambda: shoal.run(pushed, graph, source=0, direction="push"), "'push'", "Claim", error=ArgumentError)

@@ -49,6 +49,10 @@ def directed_graph():
     return shoal.generate.rmat(16, 16, weights=(1, 255), directed=True)
 
 
+# The buckets of SSSP take more than all else, and whether they must grow depends on the graph and how threads meet.
+BUCKET_SLACK = 1.6
+
+
 def copy_of(graph):
     """The same graph with nothing kept from earlier runs."""
     return shoal.Graph.from_csr(graph.indptr, graph.indices, graph.weights, directed=graph.is_directed, check=False)
@@ -71,8 +75,7 @@ def test_estimate_is_near_the_peak(graph, name):
     result, traced = traced_peak(lambda: FUNCTIONS[algorithm](fresh, **options))
     estimate = estimate_memory(graph, algorithm, **options)
     counted = estimate.state_bytes + estimate.buffer_bytes
-    # Whether the buckets of SSSP must grow, and they take more than all else, depends on how threads meet.
-    slack = 1.6 if name == "sssp without parents" else 1.0
+    slack = BUCKET_SLACK if name.startswith("sssp") else 1.0
     assert 1.0 <= counted / result.stats.peak_memory_bytes <= 1.35 * slack
     assert 1.0 <= (estimate.total_bytes - graph.nbytes) / traced <= 1.45 * slack
 
@@ -85,8 +88,9 @@ def test_estimate_of_a_directed_graph_has_its_reverse(directed_graph, name):
     result, traced = traced_peak(lambda: FUNCTIONS[algorithm](fresh, **options))
     estimate = estimate_memory(directed_graph, algorithm, **options)
     assert estimate.graph_bytes == directed_graph.nbytes * (1 if name == "cc" else 2)
-    assert 1.0 <= (estimate.state_bytes + estimate.buffer_bytes) / result.stats.peak_memory_bytes <= 1.35
-    assert 1.0 <= (estimate.total_bytes - directed_graph.nbytes) / traced <= 1.45
+    slack = BUCKET_SLACK if name == "sssp" else 1.0
+    assert 1.0 <= (estimate.state_bytes + estimate.buffer_bytes) / result.stats.peak_memory_bytes <= 1.35 * slack
+    assert 1.0 <= (estimate.total_bytes - directed_graph.nbytes) / traced <= 1.45 * slack
 
 
 def test_push_needs_no_reverse(directed_graph):
@@ -120,7 +124,7 @@ def test_widths_follow_sizes():
     large = estimate_memory((2**30, 2**31), "cc")  # 64-bit offsets
     huge = estimate_memory((2**31, 2**31), "cc")  # and 64-bit ids
     assert large.graph_bytes - small.graph_bytes == 4 * (2**30 + 1) + 4
-    assert huge.state_bytes - 8 == 4 * (large.state_bytes - 8)  # beside the labels there is one number
+    assert huge.state_bytes - 16 == 4 * (large.state_bytes - 16)  # beside the labels there are two numbers
 
 
 def test_directed_sizes():

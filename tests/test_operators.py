@@ -119,6 +119,10 @@ class Sums(Once):
         return key[vertex], key[vertex], key[vertex]
 
     @rule
+    def key_number_key(vertex, number, key):
+        return key[vertex], number[vertex], key[vertex]
+
+    @rule
     def is_negative(vertex, number):
         return number[vertex] < 0
 
@@ -145,7 +149,7 @@ class Sums(Once):
         reduce(some, self.number_of, into=self.sum_of_some)
         reduce(some, self.is_negative, into=self.is_any_negative)
         none = keep_if(some, self.never)
-        reduce(none, self.three, into=(self.least_of_none, self.most_of_none, self.sum_of_none))
+        reduce(none, self.key_number_key, into=(self.least_of_none, self.most_of_none, self.sum_of_none))
         update(self.doubled, self.double)
 
 
@@ -172,11 +176,25 @@ def test_a_reduction_does_not_depend_on_the_number_of_threads(sums):
     assert len({result.sum_of_numbers.tobytes() for result in sums}) == 1
 
 
+def test_whole_numbers_are_reduced_exactly(sums):
+    for result in sums:
+        assert (result.least_key, result.most_key) == (KEYS.min(), KEYS.max())
+        assert result.sum_of_keys == KEYS.sum()
+
+
+def test_a_reduction_over_no_vertex_gives_what_changes_nothing(sums):
+    for result in sums:
+        assert result.sum_of_none == 0
+        assert result.least_of_none == np.iinfo(np.int32).max
+        assert result.most_of_none in (-np.inf, np.finfo(np.float64).min)
+
+
 class Gathered(Once):
     incoming = Vertex("float64")
     least = Vertex("float64")
     most = Vertex("float64")
     part = Vertex("float64")
+    least_key = Vertex("int64")
     all_weights = Scalar("float64")
     heaviest = Scalar("float64", combine=maximum)
 
@@ -209,7 +227,16 @@ class Gathered(Once):
     def is_odd(vertex):
         return vertex % 2 == 1
 
+    @rule
+    def large_key(src):
+        return 2**60 + src
+
+    @rule
+    def store_key(vertex, value, least_key):
+        least_key[vertex] = value
+
     def step(self, frontier):
+        gather(everything, self.large_key, finish=self.store_key, combine=minimum, dtype="int64")
         gather(everything, self.weight_of, finish=self.store_incoming, into=(self.all_weights, self.heaviest))
         gather(frontier, self.product, finish=self.store_least, combine=minimum)
         gather(everything, self.product, finish=self.store_most, combine=maximum)
@@ -235,6 +262,9 @@ def test_gather_by_every_combiner(gathered, graph):
     np.testing.assert_array_equal(gathered.part, np.where(np.arange(count) % 2, np.bincount(dst, product, count), 0))
     assert gathered.all_weights == graph.weights.sum()
     assert gathered.heaviest == incoming.max()
+    smallest = np.full(graph.num_vertices, np.iinfo(np.int64).max)
+    np.minimum.at(smallest, dst, 2**60 + src)
+    np.testing.assert_array_equal(gathered.least_key, smallest)
 
 
 class Crowded(Once):
@@ -348,6 +378,16 @@ def on_vertex(vertex):
 
 
 @rule
+def half(vertex):
+    return 0.5
+
+
+@rule
+def half_an_edge(src):
+    return 0.5
+
+
+@rule
 def all_over():
     return True
 
@@ -436,6 +476,36 @@ STEPS = {
         ["Small", "another"],
     ),
     "swap of no fields": (lambda self, frontier: swap(1, 2), ["not a field"]),
+    "a fraction into a whole number": (
+        lambda self, frontier: reduce(frontier, half, into=self.count),
+        ["half", "whole number", "float64"],
+    ),
+    "a fraction gathered as a whole number": (
+        lambda self, frontier: gather(frontier, half_an_edge, finish=on_vertex, dtype="int64"),
+        ["half_an_edge", "whole number", "float64"],
+    ),
+    "unknown type of a gather": (
+        lambda self, frontier: gather(frontier, on_edge, finish=on_vertex, dtype="float16"),
+        ["dtype", "'float16'", "float64", "int64"],
+    ),
+    "a frontier in buckets read twice": (
+        lambda self, frontier: compute(frontier, on_vertex) or advance(frontier, on_edge, priority=on_vertex),
+        ["on_vertex", "priority", "compute"],
+    ),
+    "buckets not returned": (
+        lambda self, frontier: advance(frontier, on_edge, priority=on_vertex) and None,
+        ["on_vertex", "priority", "returns"],
+    ),
+    "every vertex by priority": (
+        lambda self, frontier: advance(everything, on_edge, priority=on_vertex),
+        ["on_vertex", "priority", "frontier"],
+    ),
+    "buckets beside a push": (
+        lambda self, frontier: (
+            compute(advance(everything, on_edge), on_vertex) or advance(frontier, on_edge, priority=on_vertex)
+        ),
+        ["on_vertex", "priority", "alone"],
+    ),
     "unknown combiner": (
         lambda self, frontier: gather(frontier, on_edge, finish=on_vertex, combine="add"),
         ["combine", "'add'"],

@@ -167,6 +167,20 @@ def check_or_refused(program, graph, word):
         check_stages(result, graph, 3)
 
 
+@pytest.mark.parametrize("num_threads", THREADS)
+@pytest.mark.parametrize("replay", ["plain", "filtered"])
+def test_replay_goes_through_the_frontiers_backwards(graph, num_threads, replay):
+    result = shoal.run(Stages(replay), on_threads(graph, num_threads), sources=[3])
+    check_stages(result, graph, 3)
+    if replay == "filtered":
+        is_odd = np.arange(NUM_VERTICES) % 2 == 1
+        np.testing.assert_array_equal(result.odd, np.where(is_odd, result.replayed, -1))
+
+
+def test_a_replay_keeps_its_frontiers_whatever_its_step_returns(graph):
+    check_or_refused(Stages("returning"), graph, "replay")
+
+
 def test_keep_without_a_bound_on_joins(graph):
     """There is room for two frontiers only: what is replayed may not be what was overwritten."""
     check_or_refused(Stages(joins=None), graph, "joins")

@@ -6,10 +6,9 @@ import pytest
 from scipy.sparse.csgraph import dijkstra
 
 import shoal
-from graphs import random_graph
-from placing import THREADS, on_threads
+from graphs import from_pairs, path_graph, random_graph
+from placing import THREADS, levels_of, on_threads
 from shoal import Constant, Phase, Program, Vertex, advance, atomic, rule
-from shoal.backends.cpu import control
 from shoal.backends.cpu.phase_run import PhaseRun
 
 UNREACHED = 2**60
@@ -58,15 +57,15 @@ def graph():
 
 @pytest.fixture
 def growths(monkeypatch):
-    """Runs begin with two free blocks; the list gets an entry whenever one of them asks for more memory."""
+    """Runs begin with two blocks; the list gets an entry whenever one of them asks for more memory."""
     begin, grow = PhaseRun._begin_buckets, PhaseRun.grow
     counted = []
 
     def begin_small(run, frontier):
         begin(run, frontier)
-        count = int(run.control[control.BLOCKS_USED]) + 2
+        count = 2
         run.blocks, run.links = run.blocks[:count].copy(), run.links[: 2 * count].copy()
-        run.workspace.queue = run.workspace.queue[: 2 * count].copy()
+        run.published = run.published[: 2 * count].copy()
 
     monkeypatch.setattr(PhaseRun, "_begin_buckets", begin_small)
     monkeypatch.setattr(PhaseRun, "grow", lambda run: counted.append(run) or grow(run))
@@ -95,6 +94,26 @@ def test_a_full_arena_grows_and_loses_nothing(graph, growths, num_threads):
         result = shoal.run(Distances(), placed, sources=sources)
         np.testing.assert_array_equal(result.distance, shortest(graph, sources))
     assert len(growths) >= 6
+
+
+def test_a_full_arena_adds_no_superstep(graph, growths):
+    for limit in range(1, 12):
+        result = shoal.run(Distances(limit), on_threads(graph, 1), sources={0: 0})
+        assert result.stats.num_supersteps == limit
+    assert growths
+
+
+def test_first_vertices_of_different_priority_wait_their_turn(graph):
+    sources = {0: 5000, 7: 0, 9: 10**7}
+    result = shoal.run(Distances(), graph, sources=sources)
+    np.testing.assert_array_equal(result.distance, shortest(graph, sources))
+    assert not result.early.any()
+
+
+@pytest.mark.parametrize("offset", [-1000, -(10**9)])
+def test_a_priority_may_be_negative(graph, offset):
+    result = shoal.run(Distances(), graph, sources={0: 0}, offset=offset)
+    np.testing.assert_array_equal(result.distance, shortest(graph, {0: 0}))
 
 
 class BestFirst(Program):
@@ -126,3 +145,36 @@ RANKS = {
     "falling": 10_000 - np.arange(50),
     "falling far": 10**6 - np.arange(50) * 1000,
 }
+
+
+@pytest.mark.parametrize("name", RANKS)
+def test_a_priority_that_does_not_change(name):
+    """A vertex that the rule lets in is visited, whether or not its priority moved or lies below the current one."""
+    path = path_graph(50, weights=[1] * 49)
+    assert set(shoal.run(BestFirst(), path, source=0, rank=RANKS[name]).seen) == {1}
+
+
+def test_priorities_at_random(graph):
+    rank = np.random.default_rng(3).integers(0, 10**6, graph.num_vertices)
+    result = shoal.run(BestFirst(), graph, source=0, rank=rank)
+    np.testing.assert_array_equal(result.seen == 1, levels_of(graph, 0) >= 0)
+
+
+def detours(num_light_edges=0):
+    """0 -> 2 looks far away until the way over 1 is found; only then comes 3, farther still, and 4 behind it.
+
+    Light edges elsewhere make the width of a bucket small, where it is chosen from the graph.
+    """
+    pairs = [(0, 2), (0, 1), (1, 2), (0, 3), (3, 4)] + [(v, v + 1) for v in range(5, 5 + num_light_edges)]
+    weights = [1000, 10, 10, 2000, 5] + [1] * num_light_edges
+    return from_pairs(pairs, weights=np.array(weights, np.int32), directed=True)
+
+
+def test_a_bucket_that_only_had_stale_vertices_is_not_the_end():
+    result = shoal.run(Distances(), detours(), sources={0: 0})
+    assert result.distance.tolist() == [0, 10, 20, 2000, 2005]
+
+
+def test_shortest_paths_beyond_a_stale_bucket():
+    assert shoal.sssp(detours(), 0, delta=1).distance.tolist() == [0, 10, 20, 2000, 2005]
+    assert shoal.sssp(detours(3000), 0).distance[:5].tolist() == [0, 10, 20, 2000, 2005]

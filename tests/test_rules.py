@@ -730,5 +730,5 @@ def test_atomics_are_left_out_only_where_nobody_else_writes(form, is_plain):
 
     program = Owned(form)
     (phase,) = program.phases()
-    text = write_phase(record(program, phase.step), phase, is_weighted=False, title="Owned").text
+    text = write_phase(record(program, phase.step), phase, {}, is_weighted=False, title="Owned").text
     assert ("plain_add(label, src" in text) == is_plain

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """What one run of a program takes: its state, from the fields it declares, and the device's buffers, from its phases.
 
-The buffers follow `shoal.backends.cpu.phase_run`, where they are made; a test holds the two together.
+The buffers' lengths are those of `shoal.backends.cpu.buffers`; a test holds the sum against what a run measures.
 """
 
 from __future__ import annotations
@@ -47,10 +47,21 @@ class Stage:
     buffer_bytes: int
     other_bytes: int
     uses_in_edges: bool
+    workspace_bytes: int = 0  # the part of the buffers that is there still when the next stage runs
 
     def beside(self, num_bytes: int) -> Stage:
         """Return the stage with other arrays of so many bytes beside it."""
         return replace(self, other_bytes=self.other_bytes + num_bytes)
+
+
+def one_after_the_other(stages: list[Stage]) -> list[Stage]:
+    """Return the stages of one call, each beside the workspace that those before it left."""
+    found: list[Stage] = []
+    kept = 0
+    for stage in stages:
+        found.append(replace(stage, buffer_bytes=stage.buffer_bytes + max(kept - stage.workspace_bytes, 0)))
+        kept = max(kept, stage.workspace_bytes)
+    return found
 
 
 class Footprint:
@@ -71,30 +82,34 @@ class Footprint:
         constants, others : bytes of the arrays it is given, and of those that are there beside it
         begins_everywhere : whether its first frontier is every vertex, of which a list is then made
         """
-        buffers = temporary = queue = earlier = 0
-        levels = self._level_bytes(None)
+        from shoal.backends.cpu.buffers import BufferSizes
+
+        buffers = temporary = queue = earlier = kept = 0
+        levels = 2
         uses_in_edges = False
+        vertex = self.sizes.vertex_dtype.itemsize
         for phase in program.phases():
             source = self._source(program, phase)
             uses_in_edges |= source.uses_in_edges
-            fixed, blocks = self._fixed_bytes(source), 0
-            if source.is_ordered:
-                queue, blocks = self._bucket_bytes()
-                temporary = max(temporary, blocks)  # the blocks before they were doubled, and as much to add
-            else:
-                # The phase before is still there when a queue longer than its own is made.
-                before, queue = queue, max(queue, self._queue_bytes(phase, source))
-                levels = max(levels, self._level_bytes(phase))
-                is_listed = phase.begin == "all" or (phase.begin == "start" and begins_everywhere)
-                listed = INT64_BYTES * self.sizes.num_vertices if is_listed else 0
-                temporary = max(temporary, listed + earlier + (before if queue > before else 0))
+            lengths = BufferSizes(source.flow, phase, self.sizes.num_vertices, self.num_threads)
+            fixed = self._fixed_bytes(source, lengths)
+            before, queue = queue, max(queue, vertex * (lengths.frontiers + lengths.regions + kept))
+            kept = lengths.frontiers if phase.keep else 0
+            levels = max(levels, lengths.levels)
+            blocks = self._block_bytes(lengths) if source.flow.ordered is not None else 0
+            is_listed = phase.begin == "all" or (phase.begin == "start" and begins_everywhere)
+            listed = vertex * self.sizes.num_vertices if is_listed and source.flow.uses_frontier else 0
+            # The phase before is still there when a queue longer than its own is made; blocks are copied to grow.
+            temporary = max(temporary, listed + earlier + (before if queue > before else 0), blocks)
             bitmaps = NUM_BITMAPS * INT64_BYTES * ((self.sizes.num_vertices + 63) // 64)
-            buffers = max(buffers, queue + levels + bitmaps + blocks + fixed)
+            buffers = max(buffers, queue + INT64_BYTES * levels + bitmaps + blocks + fixed)
             earlier = fixed
         state = self._state_bytes(program) + constants
-        return Stage(state, buffers, others + temporary + OBJECT_BYTES, uses_in_edges)
+        workspace = queue + INT64_BYTES * levels
+        return Stage(state, buffers, others + temporary + OBJECT_BYTES, uses_in_edges, workspace)
 
     def _source(self, program: Program, phase: Phase) -> Any:
+        from shoal.backends.cpu.backend import field_dtype
         from shoal.backends.cpu.generator import write_phase
         from shoal.operators import record
 
@@ -103,7 +118,8 @@ class Footprint:
             if operator.options.get("direction") == "auto":
                 operator.options["direction"] = self.config.direction
         is_weighted = self.sizes.weight_dtype is not None
-        return write_phase(recording, phase, is_weighted=is_weighted, title=type(program).__name__)
+        dtypes = {n: field_dtype(f, self.sizes.vertex_dtype) for n, f in recording.fields.items()}
+        return write_phase(recording, phase, dtypes, is_weighted=is_weighted, title=type(program).__name__)
 
     def _state_bytes(self, program: Program) -> int:
         from shoal.backends.cpu.backend import field_dtype
@@ -115,33 +131,19 @@ class Footprint:
                 total += length * field_dtype(declared, self.sizes.vertex_dtype).itemsize
         return total
 
-    def _queue_bytes(self, phase: Phase, source: Any) -> int:
-        if phase.begin == "replay":
-            return 0
-        joins = phase.joins if source.is_sliding else 2
-        return self.sizes.num_vertices * ((joins or 1) + source.num_regions) * self.sizes.vertex_dtype.itemsize
+    def _block_bytes(self, lengths: Any) -> int:
+        """Return the bytes of the buckets' blocks, doubled once: that graphs with hubs need it is usual."""
+        from shoal.backends.cpu.kernels.ordered import BINS_ROW, ENTRIES
 
-    def _level_bytes(self, phase: Phase | None) -> int:
-        """Return the bytes of the list of kept frontiers, which is never shorter than two."""
-        joins = 0 if phase is None or not phase.keep else 2 if phase.joins is None else phase.joins
-        return INT64_BYTES * (self.sizes.num_vertices * joins + 2)
+        block = ENTRIES * self.sizes.vertex_dtype.itemsize + 4 * INT64_BYTES  # with its link, count, and two places
+        return 2 * lengths.blocks * block + self.num_threads * BINS_ROW * INT64_BYTES
 
-    def _bucket_bytes(self) -> tuple[int, int]:
-        """Return the queue's bytes and those of the blocks, doubled once: that graphs with hubs need it is usual."""
-        from shoal.backends.cpu.kernels.ordered import BINS_ROW, ENTRIES, NUM_NEAR
-
-        vertex = self.sizes.vertex_dtype.itemsize
-        num_blocks = 2 * (1 + NUM_NEAR * self.num_threads + self.sizes.num_vertices // ENTRIES)
-        blocks = num_blocks * (ENTRIES * vertex + 2 * INT64_BYTES)
-        return 2 * num_blocks * vertex, blocks + self.num_threads * BINS_ROW * INT64_BYTES
-
-    def _fixed_bytes(self, source: Any) -> int:
-        """Control block, trace, outboxes, sums per block of vertices."""
+    def _fixed_bytes(self, source: Any, lengths: Any) -> int:
+        """Control block, trace, outboxes, partial values per block of vertices."""
+        from shoal.backends.cpu.buffers import OUTBOX
         from shoal.backends.cpu.control import NUM_TRACE_COLUMNS, control_size
         from shoal.backends.cpu.kernels.vertices import BLOCK
-        from shoal.backends.cpu.phase_run import OUTBOX, SMALL_TRACE_ROWS, TRACE_ROWS
 
-        rows = TRACE_ROWS if self.num_threads > 1 else SMALL_TRACE_ROWS
-        sums = -(-self.sizes.num_vertices // BLOCK) * source.num_partials
-        outboxes = self.num_threads * OUTBOX * self.sizes.vertex_dtype.itemsize
-        return INT64_BYTES * (control_size(source.num_operators) + rows * NUM_TRACE_COLUMNS + sums) + outboxes
+        words = control_size(len(source.flow.operators)) + lengths.work + lengths.trace_rows * NUM_TRACE_COLUMNS
+        words += -(-self.sizes.num_vertices // BLOCK) * len(source.partials)
+        return INT64_BYTES * words + self.num_threads * OUTBOX * self.sizes.vertex_dtype.itemsize

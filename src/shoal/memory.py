@@ -21,12 +21,12 @@ from shoal.algorithms.arguments import is_batch, make_config
 from shoal.algorithms.betweenness import WIDTHS, Betweenness
 from shoal.algorithms.bfs import BFS, MAX_BATCH, BatchBFS, SmallestParents
 from shoal.algorithms.components import Components
-from shoal.algorithms.pagerank import PageRank
+from shoal.algorithms.pagerank import DTYPES, PageRank
 from shoal.algorithms.sssp import SSSP, FlatParents, TightParents, distance_dtype
 from shoal.arrays import choose_edge_dtype, choose_vertex_dtype
 from shoal.config import CONFIG_NAMES
 from shoal.errors import ArgumentError, check_choice, check_integer
-from shoal.footprint import INT64_BYTES, OBJECT_BYTES, Footprint, Sizes, Stage
+from shoal.footprint import INT64_BYTES, OBJECT_BYTES, Footprint, Sizes, Stage, one_after_the_other
 from shoal.graph import Graph
 from shoal.program import Program
 
@@ -78,7 +78,7 @@ def estimate_memory(
     else:
         check_choice("algorithm", algorithm, _STAGES)
         _check_options(algorithm, options)
-        stages = _STAGES[algorithm](sizes, device, options)
+        stages = one_after_the_other(_STAGES[algorithm](sizes, device, options))
     largest = max(stages, key=lambda stage: stage.state_bytes + stage.buffer_bytes)
     peak = max(stage.state_bytes + stage.buffer_bytes + stage.other_bytes for stage in stages)
     needs_reverse = sizes.is_directed and any(stage.uses_in_edges for stage in stages)
@@ -179,7 +179,8 @@ def _pagerank_stages(sizes: Sizes, device: Footprint, options: dict[str, Any]) -
     is_personal = options.get("personalization") is not None
     count = sizes.num_vertices
     out_weight = count * (INT64_BYTES if is_weighted else sizes.edge_dtype.itemsize)
-    program = PageRank(options.get("dtype", "float64"), 1, is_weighted, is_personal)
+    dtype = check_choice("dtype", options.get("dtype", "float64"), DTYPES)
+    program = PageRank(dtype, 1, is_weighted, is_personal)
     personalization = count * INT64_BYTES if is_personal else 0
     stages = [device.stage(program, constants=personalization, others=out_weight)]
     if is_weighted:

@@ -23,6 +23,7 @@ from shoal.rules import RESERVED, Rule
 from shoal.values import shown
 
 DIRECTIONS = ("auto", "push", "pull")
+GATHER_DTYPES = ("float64", "int64")
 
 
 @dataclass(frozen=True, eq=False)
@@ -162,17 +163,22 @@ def gather(
     *,
     finish: Rule,
     combine: Combiner = add,
+    dtype: str = "float64",
     into: Scalar | Sequence[Scalar] = (),
 ) -> None:
     """For every vertex, combine ``rule`` over its incoming edges and hand the total to ``finish`` as ``value``.
 
     ``finish`` stores what it wants; what it returns is combined into the scalars ``into``, each by its own combiner.
+    ``dtype`` is the type of the total: ``"float64"``, or ``"int64"`` for whole numbers.
     """
     _current("gather")
+    options = {"dtype": check_choice("dtype", dtype, GATHER_DTYPES)}
     if not isinstance(combine, Combiner):
         raise ProgramError(f"gather: combine={combine!r} is not known; allowed: add, minimum, maximum")
     rules = {"rule": _check_rule("gather", "rule", rule), "finish": _check_rule("gather", "finish", finish)}
-    _append(Operator("gather", _check_frontier("gather", frontier), None, rules, _names("gather", into), combine))
+    _append(
+        Operator("gather", _check_frontier("gather", frontier), None, rules, _names("gather", into), combine, options)
+    )
 
 
 def filter(frontier: Frontier, rule: Rule) -> Frontier:

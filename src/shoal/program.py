@@ -30,8 +30,9 @@ class Combiner:
         """Return the element that combining leaves unchanged."""
         if self.name == "add":
             return dtype.type(0)
-        limits: Any = np.finfo(dtype) if dtype.kind == "f" else np.iinfo(dtype)
-        return dtype.type(limits.max if self.name == "minimum" else limits.min)
+        if dtype.kind == "f":
+            return dtype.type(np.inf if self.name == "minimum" else -np.inf)
+        return dtype.type(np.iinfo(dtype).max if self.name == "minimum" else np.iinfo(dtype).min)
 
 
 minimum = Combiner("minimum", np.minimum)

@@ -26,6 +26,7 @@ from shoal.rules import atomic, rule
 from shoal.run import run_configured
 
 UNREACHED = -1
+NOBODY = 2**63 - 1
 MAX_BATCH = 64  # bits in the word of sources that each vertex carries
 
 
@@ -138,19 +139,18 @@ class SmallestParents(Program):
     @rule
     def candidate(src, dst, distance):
         if distance[src] >= 0 and distance[src] + 1 == distance[dst]:
-            return np.float64(src)
-        return np.inf
+            return src
+        return NOBODY
 
     @rule
     def keep(vertex, value, distance, parent):
         if distance[vertex] == 0:
             parent[vertex] = vertex
         elif distance[vertex] > 0:
-            parent[vertex] = np.int64(value)
-        return 0.0
+            parent[vertex] = value
 
     def step(self, frontier):
-        gather(everything, self.candidate, finish=self.keep, combine=minimum)
+        gather(everything, self.candidate, finish=self.keep, combine=minimum, dtype="int64")
 
     def phases(self) -> list[Phase]:
         return [Phase(self.step, max_supersteps=1)]

@@ -12,14 +12,12 @@ from __future__ import annotations
 
 from typing import Any
 
-import numpy as np
-
 from shoal.algorithms.arguments import graph_of, make_config
 from shoal.algorithms.verify_components import verify_components
 from shoal.graph import Graph
-from shoal.operators import advance, compute, everything, filter, update
+from shoal.operators import advance, compute, everything, filter, reduce, update
 from shoal.placement import Placed
-from shoal.program import Phase, Program, Scalar, Vertex, maximum, minimum
+from shoal.program import Phase, Program, Scalar, Vertex, add, maximum, minimum
 from shoal.results import ComponentsResult
 from shoal.rules import atomic, rule
 from shoal.run import run_configured
@@ -33,6 +31,7 @@ class Components(Program):
 
     label = Vertex("vertex", combine=minimum)
     largest = Scalar("int64", combine=maximum)
+    count = Scalar("int64", combine=add)
 
     def __init__(self, can_skip: bool) -> None:
         self.can_skip = can_skip
@@ -62,6 +61,7 @@ class Components(Program):
         while label[root] != root:
             root = label[root]
         label[vertex] = root
+        return root == vertex
 
     @rule
     def vote(label, num_vertices):
@@ -92,7 +92,7 @@ class Components(Program):
     def complete(self, frontier):
         rest = filter(everything, self.is_outside) if self.can_skip else everything
         advance(rest, self.hook, skip_edges=SAMPLED_EDGES)
-        compute(everything, self.compress)
+        reduce(everything, self.compress, into=self.count)
 
     def phases(self) -> list[Phase]:
         return [Phase(self.sample, max_supersteps=1), Phase(self.complete, max_supersteps=1)]
@@ -115,8 +115,7 @@ def connected_components(graph: Graph | Placed, *, validate: bool = False, **str
     """
     plain = graph_of(graph)
     outcome = run_configured(Components(can_skip=not plain.is_directed), graph, make_config(strategies), {})
-    label = outcome.state["label"]
-    count = int(np.count_nonzero(label == np.arange(len(label), dtype=label.dtype)))
+    label, count = outcome.state["label"], int(outcome.state["count"][0])
     if validate:
         verify_components(plain, label, count)
     return ComponentsResult(plain, outcome.stats, label, count)

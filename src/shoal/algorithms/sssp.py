@@ -26,8 +26,9 @@ from shoal.rules import atomic, rule
 from shoal.run import run_configured
 
 NO_PARENT = -1
+NOBODY = 2**63 - 1
 INT_INFINITY = 2**31 - 1
-LAST_BUCKET = 2.0**60  # what lies farther shares this bucket, but for the unreached: theirs is none that is emptied
+LAST_BUCKET = 2.0**60  # what lies farther shares this bucket
 
 
 class SSSP(Program):
@@ -52,10 +53,7 @@ class SSSP(Program):
 
     @rule
     def bucket(vertex, distance, inverse_delta):
-        position = distance[vertex] * inverse_delta
-        if position < LAST_BUCKET:
-            return np.int64(position)
-        return np.int64(LAST_BUCKET) + np.int64(distance[vertex] == np.inf)
+        return np.int64(min(distance[vertex] * inverse_delta, LAST_BUCKET))
 
     @rule
     def relax(src, dst, weight, distance, cutoff):
@@ -112,18 +110,17 @@ class TightParents(Program):
     @rule
     def candidate(src, dst, weight, distance):
         if distance[src] < distance[dst] and distance[src] + weight == distance[dst]:
-            return np.float64(src)
-        return np.inf
+            return src
+        return NOBODY
 
     @rule
     def keep_smallest(vertex, value, parent):
-        if parent[vertex] == NO_PARENT and value != np.inf:
-            parent[vertex] = np.int64(value)
-        return 0.0
+        if parent[vertex] == NO_PARENT and value != NOBODY:
+            parent[vertex] = value
 
     def step(self, frontier):
         if self.is_deterministic:
-            gather(everything, self.candidate, finish=self.keep_smallest, combine=minimum)
+            gather(everything, self.candidate, finish=self.keep_smallest, combine=minimum, dtype="int64")
         else:
             advance(everything, self.adopt, where=self.wants_parent, direction="pull")
 

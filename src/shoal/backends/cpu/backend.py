@@ -48,6 +48,12 @@ class Workspace:
     def nbytes(self) -> int:
         return self.queue.nbytes + 3 * self.bitmap_a.nbytes + self.levels.nbytes
 
+    def reserve_queue(self, length: int, *, num_kept: int) -> None:
+        """Make the queue long enough; its first ``num_kept`` entries stay."""
+        if len(self.queue) < length:
+            kept, self.queue = self.queue[:num_kept], np.empty(length, self.queue.dtype)
+            self.queue[:num_kept] = kept
+
 
 @dataclass
 class Shard:
@@ -137,14 +143,16 @@ class CPUDevice:
 
 
 def _force_direction(recording: Recording, direction: str) -> None:
-    """Make the advances that can go both ways go one; refuse a pull where there is no pull form."""
-    free = [op for op in recording.operators if op.options.get("direction") == "auto"]
-    for operator in free:
-        operator.options["direction"] = direction
-    has_advance = any(op.kind == "advance" for op in recording.operators)
-    if direction == "pull" and has_advance and not free:
-        name = type(recording.program).__name__
-        raise ArgumentError(f"direction='pull' is not possible: {name} has no pull form; allowed: auto, push")
+    """Make the advances that can go both ways go one; refuse a direction that the program does not have."""
+    advances = [op for op in recording.operators if op.kind == "advance"]
+    for operator in advances:
+        if operator.options["direction"] == "auto":
+            operator.options["direction"] = direction
+    if advances and not any(op.options["direction"] == direction for op in advances):
+        name, other = type(recording.program).__name__, advances[0].options["direction"]
+        raise ArgumentError(
+            f"direction={direction!r} is not possible: {name} has no {direction} form; allowed: auto, {other}"
+        )
 
 
 def field_dtype(declared: Field, vertex_dtype: np.dtype) -> np.dtype:
@@ -176,7 +184,7 @@ def _compile(
     program: Program, recording: Recording, phase: Phase, vertex: np.dtype, edge: np.dtype, weight: np.dtype | None
 ) -> LoadedPhase:
     title = type(program).__name__
-    source = write_phase(recording, phase, is_weighted=weight is not None, title=title)
     dtypes = {name: field_dtype(declared, vertex) for name, declared in recording.fields.items()}
-    signature = numba_signature(recording.fields, vertex, edge, weight, dtypes)
+    source = write_phase(recording, phase, dtypes, is_weighted=weight is not None, title=title)
+    signature = numba_signature(recording.fields, dtypes, source.partials, vertex, edge, weight)
     return LoadedPhase(load_loop(source, signature, title), source)

@@ -37,9 +37,10 @@ NUM_VISITED = _SERIAL + 8  # vertices that have been in a frontier
 HAS_PULLED = _SERIAL + 9  # the one switch from push to pull has been used
 TRACE_ROWS = _SERIAL + 10
 BUDGET = _SERIAL + 11  # clock at which to return to Python
+HAS_SPILLED = _SERIAL + 12  # vertices wait in the spill bitmap
 SWAPPED = _SERIAL + 13  # buffers toggled an odd number of times
 STARTED = _SERIAL + 14  # clock at the start of this superstep
-CURRENT = _SERIAL + 15  # bucket being emptied
+CURRENT = _SERIAL + 15  # bucket being emptied; FIRST before any is known, NEVER when none has entries
 TODO = _SERIAL + 16  # blocks published for this superstep
 NUM_VERTICES = _SERIAL + 17
 NUM_EDGES = _SERIAL + 18
@@ -48,14 +49,14 @@ HAS_QUEUE = _SERIAL + 20  # the frontier is in queue[BEGIN:END]
 HAS_BITMAP = _SERIAL + 21  # the frontier is in the bitmap
 INTERMEDIATE = _SERIAL + 22  # where the queues of intermediate frontiers begin
 HAS_PULLED_LAST = _SERIAL + 23  # the superstep before was a pull: its input bitmap is not clear
-HAS_SPILLED = _SERIAL + 12  # vertices wait in the spill bitmap
+PUBLISHED_AT = _SERIAL + 24  # where in ``published`` the blocks of this superstep begin
 
-WORK = _SERIAL + 3 * LINE  # two lines per operator: the next piece of work to be taken, and its output's length
+OUTPUTS = _SERIAL + 4 * LINE  # a line per operator: the length of an output that does not leave the step
 
 
 def control_size(num_operators: int) -> int:
     """Return the length of the control block of a phase with so many operators."""
-    return WORK + 2 * LINE * num_operators
+    return OUTPUTS + LINE * num_operators
 
 
 class Reason(IntEnum):

@@ -21,6 +21,7 @@ def _hook(**arguments: Any) -> Any:
 
 
 RULE = WHERE = PRIORITY = FINISH = UNTIL = _hook
+STORE = _hook  # keep the partial values of a block of vertices
 FETCH = _hook  # ask for the state of a destination that will be looked at soon
 STATE: Any = None
 
@@ -30,11 +31,13 @@ def _combiner(*arguments: Any) -> Any:
 
 
 # Written by the generator for the scalars a reduction goes into, and for the value a gather sums.
-IDENTITY = COMBINE = STORE = ZERO = ADD = _combiner
+IDENTITY = COMBINE = ZERO = ADD = _combiner
 
 FROM_QUEUE = True  # the operator's vertices come from a queue; else they are begin..end themselves
 ALL_SOURCES = False  # a pull from every vertex: no bitmap to look into
 UNIQUE = False
+CLEARS_MARKS = False  # a push clears the marks of the vertices it reads
+HAS_WEIGHTS = False
 HAS_WHERE = False
 EARLY_EXIT = False
 HAS_MARKS = False  # the vertices are marked in the bitmap that de-duplicates
@@ -49,3 +52,4 @@ IS_REPLAY = False  # the frontiers are those an earlier phase kept
 CAN_PULL = False  # the direction is chosen every superstep
 ALWAYS_PULLS = False
 IS_ORDERED = False
+IS_MARKED = False  # the output is marked in the bitmap

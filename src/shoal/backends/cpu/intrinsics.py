@@ -113,6 +113,8 @@ def _atomic_rmw(name, operation, ordering, allowed, float_operation=None):
 
 
 fetch_add = _atomic_rmw("fetch_add", "add", "seq_cst", types.Integer)
+fetch_or = _atomic_rmw("fetch_or", "or", "seq_cst", types.Integer)
+fetch_and = _atomic_rmw("fetch_and", "and", "seq_cst", types.Integer)
 exchange = _atomic_rmw("atomic.exchange", "xchg", "seq_cst", _STORABLE, "xchg")
 atomic_add = _atomic_rmw("atomic.add", "add", "monotonic", _ADDABLE, "fadd")
 atomic_or = _atomic_rmw("atomic.bit_or", "or", "monotonic", _BITWISE)
@@ -256,6 +258,18 @@ def nonnegative(typingctx, value):
 
     def codegen(context, builder, signature, args):
         builder.assume(builder.icmp_signed(">=", args[0], ir.Constant(args[0].type, 0)))
+        return args[0]
+
+    return value(value), codegen
+
+
+@intrinsic
+def whole(typingctx, value):
+    """Return ``value``; a fraction is refused when it is compiled."""
+    if isinstance(value, types.Float):
+        raise TypingError(f"a whole number is wanted here, not a {value}")
+
+    def codegen(context, builder, signature, args):
         return args[0]
 
     return value(value), codegen

@@ -11,20 +11,18 @@ import numpy as np
 
 from shoal.backends.cpu import control as slot
 from shoal.backends.cpu.backend import LoadedPhase, Shard, Workspace
+from shoal.backends.cpu.buffers import OUTBOX, TRACE_ROWS, BufferSizes
 from shoal.backends.cpu.control import Reason, control_size
-from shoal.backends.cpu.kernels.ordered import BINS_ROW, ENTRIES, FAR_LOWEST, NEVER, NONE, NUM_NEAR
+from shoal.backends.cpu.kernels.ordered import BINS_ROW, ENTRIES, FAR_LOWEST, FIRST, NEVER, NONE
 from shoal.backends.cpu.kernels.vertices import BLOCK
 from shoal.backends.cpu.threads import run_threads
 from shoal.errors import ProgramError
 from shoal.program import Phase
 from shoal.progress import Progress, current_watch
 
-TRACE_ROWS = 4096  # supersteps between two visits of Python
-SMALL_TRACE_ROWS = 256
 # A small graph's run goes on the caller's own thread for so long: much longer than a thread takes to start, and short
 # enough for Ctrl-C, which waits there for the loop to come back.
 INLINE_NANOSECONDS = 20_000_000
-OUTBOX = 1024  # vertices a thread collects before it takes room in the queue: one atomic for 4 KiB
 
 
 class PhaseRun:
@@ -39,97 +37,94 @@ class PhaseRun:
         self.watch, self.began = current_watch(), time.monotonic()
         self.num_threads = shard.device.threads_for(shard.graph)
         self.is_inline = shard.device.is_small(shard.graph)  # runs on the caller's own thread, until it proves long
-        self.control = np.zeros(control_size(loaded.source.num_operators), np.int64)
-        rows = TRACE_ROWS if self.num_threads > 1 else SMALL_TRACE_ROWS
-        self.trace = np.empty((rows, slot.NUM_TRACE_COLUMNS), np.int64)
+        source, num_vertices = loaded.source, shard.graph.num_vertices
+        self.sizes = BufferSizes(source.flow, phase, num_vertices, self.num_threads)
+        self.control = np.zeros(control_size(len(source.flow.operators)), np.int64)
+        self.work = np.zeros(self.sizes.work, np.int64)
+        self.trace = np.empty((self.sizes.trace_rows, slot.NUM_TRACE_COLUMNS), np.int64)
+        self.outbox = np.empty((self.num_threads, OUTBOX), shard.graph.indices.dtype)
+        self.partials = [np.empty(-(-num_vertices // BLOCK), dtype) for dtype in source.partials.values()]
+        self.knobs = np.array([do_a, do_b])
         self.rows: list[np.ndarray] = []
         self._prepare(frontier)
-        self.arguments = self._arguments(np.array([do_a, do_b]))
+        self.arguments = self._arguments()
 
     def _prepare(self, frontier: np.ndarray | None) -> None:
-        graph, control, source = self.shard.graph, self.control, self.loaded.source
-        num_vertices = graph.num_vertices
-        control[slot.NUM_VERTICES] = num_vertices
+        graph, control, flow = self.shard.graph, self.control, self.loaded.source.flow
+        control[slot.NUM_VERTICES] = graph.num_vertices
         control[slot.NUM_EDGES] = graph.num_edges
         control[slot.MAX_SUPERSTEPS] = 2**62 if self.phase.max_supersteps is None else self.phase.max_supersteps
         control[slot.BUDGET] = time.monotonic_ns() + INLINE_NANOSECONDS if self.is_inline else 2**62
-        control[slot.LOWEST] = NEVER
+        control[slot.SIZE] = graph.num_vertices if frontier is None else len(frontier)
+        if flow.uses_bitmaps:
+            self.workspace.bitmap_a.fill(0)
+            self.workspace.bitmap_b.fill(0)
+        if flow.pulls:
+            _set_all(self.workspace.remaining, graph.num_vertices)
         if self.phase.begin == "replay":
             self._begin_replay()
-        elif source.is_ordered:
-            self._begin_buckets(frontier)
         else:
-            self._begin_queue(frontier)
+            self.workspace.reserve_queue(self.sizes.frontiers + self.sizes.regions, num_kept=0)
+            control[slot.INTERMEDIATE] = self.sizes.frontiers
+            if flow.ordered is not None:
+                self._begin_buckets(frontier)
+            elif flow.uses_frontier:
+                self._begin_queue(frontier)
 
     def _begin_queue(self, frontier: np.ndarray | None) -> None:
-        control, source, workspace = self.control, self.loaded.source, self.workspace
-        num_vertices = self.shard.graph.num_vertices
-        joins = self.phase.joins if source.is_sliding else 2
-        length = num_vertices * ((joins or 1) + source.num_regions)
-        if len(workspace.queue) < length:
-            workspace.queue = np.empty(length, self.shard.graph.indices.dtype)
-        if self.phase.keep and len(workspace.levels) < num_vertices * (joins or 1) + 2:
-            workspace.levels = np.empty(num_vertices * (joins or 1) + 2, np.int64)
-        workspace.bitmap_a.fill(0)
-        workspace.bitmap_b.fill(0)
-        if source.uses_in_edges:
-            workspace.remaining.fill(2**64 - 1)
-            if num_vertices % 64:
-                workspace.remaining[-1] = 2 ** (num_vertices % 64) - 1
-        size = num_vertices if frontier is None else len(frontier)
+        """Write the first frontier."""
+        control, workspace = self.control, self.workspace
+        num_vertices, size = self.shard.graph.num_vertices, int(control[slot.SIZE])
         workspace.queue[:size] = np.arange(num_vertices, dtype=workspace.queue.dtype) if frontier is None else frontier
-        control[slot.INTERMEDIATE] = num_vertices * (joins or 1)
-        control[slot.END] = control[slot.SIZE] = control[slot.NUM_VISITED] = size
-        control[slot.OUT_BASE] = size if source.is_sliding else num_vertices
+        control[slot.END] = control[slot.NUM_VISITED] = size
+        control[slot.OUT_BASE] = size if self.loaded.source.flow.is_sliding else num_vertices
         control[slot.HAS_QUEUE] = 1
         if self.phase.keep:
+            if len(workspace.levels) < self.sizes.levels:
+                workspace.levels = np.empty(self.sizes.levels, np.int64)
             workspace.levels[:2] = (0, size)
             control[slot.HISTORY] = 1
 
     def _begin_replay(self) -> None:
+        """Begin with the last of the frontiers kept; what the step itself makes goes behind them."""
         control, levels = self.control, self.workspace.levels
         count = self.workspace.num_levels
+        begin, end = levels[count - 1 : count + 1] if count else (0, 0)
+        self.workspace.reserve_queue(int(end) + self.sizes.regions, num_kept=int(end))
+        control[slot.INTERMEDIATE] = end
         control[slot.HISTORY] = count
-        control[slot.BEGIN], control[slot.END] = levels[count - 1], levels[count]
-        control[slot.SIZE] = control[slot.END] - control[slot.BEGIN]
+        control[slot.BEGIN], control[slot.END] = begin, end
+        control[slot.SIZE] = end - begin
+        control[slot.HAS_QUEUE] = 1
 
     def _begin_buckets(self, frontier: np.ndarray | None) -> None:
-        """Put the first frontier into blocks, published for the first superstep."""
-        graph, control = self.shard.graph, self.control
-        first = np.arange(graph.num_vertices, dtype=graph.indices.dtype) if frontier is None else np.asarray(frontier)
-        used = -(-len(first) // ENTRIES)
-        # Room for a block in every near bin and for every vertex to wait once; more when needed.
-        num_blocks = used + NUM_NEAR * self.num_threads + graph.num_vertices // ENTRIES
+        """Let the first frontier wait in the spill bitmap: the loop knows its priorities, Python does not."""
+        graph, control, spill = self.shard.graph, self.control, self.workspace.bitmap_b
+        num_blocks = self.sizes.blocks
         self.blocks = np.empty((num_blocks, ENTRIES), graph.indices.dtype)
         self.links = np.empty(2 * num_blocks, np.int64)
+        self.published = np.empty(2 * num_blocks, np.int64)
         self.bins = np.full((self.num_threads, BINS_ROW), NONE, np.int64)
         self.bins[:, FAR_LOWEST] = NEVER
-        self.blocks[:used].reshape(-1)[: len(first)] = first
-        counts = np.full(used, ENTRIES)
-        counts[-1:] = len(first) - (used - 1) * ENTRIES
-        self.links[1 : 2 * used : 2] = counts
-        self.workspace.queue = np.empty(2 * num_blocks, graph.indices.dtype)
-        self.workspace.queue[:used] = np.arange(used)
-        self.workspace.bitmap_a.fill(0)
-        self.workspace.bitmap_b.fill(0)
-        control[slot.BLOCKS_USED] = control[slot.TODO] = used
-        control[slot.SIZE] = len(first)
+        if frontier is None:
+            _set_all(spill, graph.num_vertices)
+        else:
+            np.bitwise_or.at(spill, frontier >> 6, np.uint64(1) << (frontier & 63).astype(np.uint64))
+        control[slot.LOWEST] = NEVER
+        control[slot.CURRENT] = FIRST
+        control[slot.HAS_SPILLED] = 1
 
-    def _arguments(self, knobs: np.ndarray) -> tuple:
-        self.knobs = knobs
+    def _arguments(self) -> tuple:
         source, workspace = self.loaded.source, self.workspace
-        graph = self.shard.graph
         out = self.shard.edges(incoming=False)
         incoming = self.shard.edges(incoming=True) if source.uses_in_edges else out
-        self.outbox = outbox = np.empty((self.num_threads, OUTBOX), graph.indices.dtype)
-        num_blocks = -(-graph.num_vertices // BLOCK) if source.num_partials else 0
-        self.partials = partials = np.empty((num_blocks, source.num_partials))
-        if not source.is_ordered:
-            self.blocks, self.links, self.bins = outbox, workspace.levels, partials.view(np.int64)
+        if source.flow.ordered is None:  # stand-ins of the right types for what the loop does not touch
+            self.blocks, self.links, self.published = self.outbox, workspace.levels, workspace.levels
+            self.bins = self.trace
         return (
-            self.control, self.trace, workspace.levels, knobs, *out, *incoming, workspace.queue, workspace.bitmap_a,
-            workspace.bitmap_b, workspace.remaining, outbox, partials, self.blocks, self.links, self.bins,
-            *self.state.values(),
+            self.control, self.work, self.trace, workspace.levels, self.knobs, *out, *incoming, workspace.queue,
+            workspace.bitmap_a, workspace.bitmap_b, workspace.remaining, self.outbox, self.blocks, self.links,
+            self.bins, self.published, *self.state.values(), *self.partials,
         )  # fmt: skip
 
     def resume(self) -> Reason:
@@ -176,7 +171,7 @@ class PhaseRun:
         self.is_inline = False
         self.control[slot.BUDGET] = 2**62
         self.trace = np.empty((TRACE_ROWS, slot.NUM_TRACE_COLUMNS), np.int64)
-        self.arguments = self._arguments(self.knobs)
+        self.arguments = self._arguments()
 
     def stop(self) -> None:
         """Make the loop come back at the next chance, on every thread; the run cannot be resumed."""
@@ -191,16 +186,14 @@ class PhaseRun:
         self.watch.tell(Progress(self.title, step, superstep, size, time.monotonic() - self.began))
 
     def grow(self) -> None:
-        """Double the arena of blocks; the queue of published blocks grows with it."""
+        """Double the arena of blocks; the list of published blocks grows with it."""
         count = len(self.blocks)
         self.blocks = np.concatenate([self.blocks, np.empty_like(self.blocks)])
         self.links = np.concatenate([self.links, np.empty_like(self.links)])
-        queue = np.empty(4 * count, self.workspace.queue.dtype)
-        half = len(self.workspace.queue) // 2
-        queue[:half] = self.workspace.queue[:half]
-        queue[2 * count : 2 * count + half] = self.workspace.queue[half:]
-        self.workspace.queue = queue
-        self.arguments = self._arguments(self.knobs)
+        old, self.published = self.published, np.empty(4 * count, np.int64)
+        self.published[:count], self.published[2 * count : 3 * count] = old[:count], old[count:]
+        self.control[slot.PUBLISHED_AT] *= 2
+        self.arguments = self._arguments()
 
     @property
     def is_empty(self) -> bool:
@@ -210,7 +203,14 @@ class PhaseRun:
     @property
     def nbytes(self) -> int:
         """Memory of the run's buffers, the program's fields excluded."""
-        own = [self.control, self.trace, self.outbox, self.partials]
-        if self.loaded.source.is_ordered:
-            own += [self.blocks, self.links, self.bins]
+        own = [self.control, self.work, self.trace, self.outbox, *self.partials]
+        if self.loaded.source.flow.ordered is not None:
+            own += [self.blocks, self.links, self.bins, self.published]
         return self.workspace.nbytes + sum(array.nbytes for array in own)
+
+
+def _set_all(bitmap: np.ndarray, num_vertices: int) -> None:
+    """Put every vertex into a bitmap."""
+    bitmap.fill(2**64 - 1)
+    if num_vertices % 64:
+        bitmap[-1] = 2 ** (num_vertices % 64) - 1

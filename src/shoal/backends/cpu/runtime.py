@@ -11,13 +11,15 @@ from __future__ import annotations
 import numpy as np
 
 from shoal.backends.cpu.compiler import inner
-from shoal.backends.cpu.control import ABANDONED, ARRIVED, GENERATION, STOP, Reason
+from shoal.backends.cpu.control import ABANDONED, ARRIVED, GENERATION, LINE, NUM_VERTICES, STOP, Reason
 from shoal.backends.cpu.intrinsics import (
     as_addend,
     as_bits,
     as_element,
     atomic_or,
     fetch_add,
+    fetch_and,
+    fetch_or,
     give_way,
     load,
     nonnegative,
@@ -82,6 +84,25 @@ def add_bit(bitmap, vertex):
     return atomic_or(bitmap, vertex >> 6, bit) & bit == 0
 
 
+# Bits through which threads pass work: what was written before the bit is set is seen by whoever takes it.
+
+
+@inner
+def raise_bit(bitmap, vertex):
+    """Set a vertex's bit; True if it was not set."""
+    bit = np.uint64(1) << np.uint64(vertex & 63)
+    return fetch_or(bitmap, vertex >> 6, bit) & bit == 0
+
+
+@inner
+def take_bit(bitmap, vertex):
+    """Clear a vertex's bit; True for the one thread that found it set."""
+    bit = np.uint64(1) << np.uint64(vertex & 63)
+    if bitmap[vertex >> 6] & bit == 0:
+        return False
+    return fetch_and(bitmap, vertex >> 6, ~bit) & bit != 0
+
+
 # Twins of the atomics for an element that only the calling thread writes (the destination of a pull).  They refuse the
 # same types and convert their operands in the same way.
 
@@ -141,9 +162,38 @@ def plain_compare_exchange(array, index, expected, desired):
     return False
 
 
+# Work is cut into numbered pieces.  Every thread has a counter of its own for its share of them, takes those first and
+# then the others': what it wrote in the superstep before is likely in its cache still, and counters are rarely shared.
+
+
 @inner
-def chunk_size(length, num_threads):
-    """Vertices a thread takes at a time: a sixteenth of its share, so that the last chunks even out unlike vertices."""
+def next_piece(control, work, number, turn, thread, num_threads, num_pieces):
+    """Return the next piece of operator ``number`` and the turn it was found in; -1 when none is left or at a stop.
+
+    A thread begins with turn 0, its own share, and hands the turn back in.
+    """
+    while turn < num_threads and load(control, STOP) == 0:
+        owner = thread + turn
+        if owner >= num_threads:
+            owner -= num_threads
+        piece = owner * num_pieces // num_threads
+        piece += fetch_add(work, nonnegative((number * num_threads + owner) * LINE), 1)
+        if piece < (owner + 1) * num_pieces // num_threads:
+            return piece, turn
+        turn += 1
+    return -1, turn
+
+
+@inner
+def reset_work(work, number, num_threads):
+    """Serial: make all pieces of an operator available again."""
+    for owner in range(num_threads):
+        store(work, (number * num_threads + owner) * LINE, 0)
+
+
+@inner
+def piece_size(length, num_threads):
+    """Vertices per piece: a sixteenth of a thread's share, so that the last pieces even out unlike vertices."""
     return max(min(length // (num_threads * 16), 1024), 16)
 
 
@@ -176,6 +226,17 @@ def queue_to_bitmap(thread, num_threads, queue, begin, end, bitmap):
     for position in range(nonnegative(first), begin + (thread + 1) * length // num_threads):
         vertex = nonnegative(np.int64(queue[position]))
         atomic_or(bitmap, vertex >> 6, np.uint64(1) << np.uint64(vertex & 63))
+
+
+@inner
+def list_everything(thread, num_threads, control, queue, base):
+    """Write the thread's share of all vertices at ``base``; a queue too short ends the run."""
+    length = control[NUM_VERTICES]
+    if base + length > queue.shape[0]:
+        store(control, STOP, Reason.OVERFLOW)
+        return
+    for vertex in range(nonnegative(thread * length // num_threads), (thread + 1) * length // num_threads):
+        queue[base + vertex] = vertex
 
 
 @inner

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Templates of advance on the CPU: push from a queue, pull into a bitmap.
 
-Threads take chunks of vertices from a shared counter (``control[work]``), so a hub delays one thread, not all.
+Threads take pieces of the work one at a time (`next_piece`), so a hub delays one thread, not all.
 Output vertices collect in the thread's row of ``outbox`` and move to the queue a row at a time: one atomic addition
 for a thousand vertices.
 """
@@ -10,9 +10,10 @@ from __future__ import annotations
 
 import numpy as np
 
-from shoal.backends.cpu.control import EDGES, LINE, OUTPUT, STOP
+from shoal.backends.cpu.control import EDGES, OUTPUT
 from shoal.backends.cpu.hooks import (
     ALL_SOURCES,
+    CLEARS_MARKS,
     EARLY_EXIT,
     FETCH,
     FIRST_EDGES,
@@ -24,8 +25,8 @@ from shoal.backends.cpu.hooks import (
     UNIQUE,
     WHERE,
 )
-from shoal.backends.cpu.intrinsics import fetch_add, load, nonnegative, prefetch, trailing_zeros
-from shoal.backends.cpu.runtime import add_bit, chunk_size, flush, has_bit
+from shoal.backends.cpu.intrinsics import fetch_add, nonnegative, prefetch, trailing_zeros
+from shoal.backends.cpu.runtime import add_bit, flush, has_bit, next_piece, piece_size
 
 # Vertices whose edges are fetched before their turn: rows are scattered over memory, and the atomics of a rule keep the
 # processor from looking that far by itself.  8 to 16 measured alike on a Kronecker graph, a grid and their components.
@@ -33,26 +34,29 @@ AHEAD = 8
 PULL_CHUNK = 1024  # vertices; 16 whole words of the bitmap, two cache lines, so no two threads write one line at once
 
 
-def push(thread, num_threads, control, work, begin, end, queue, base, output, capacity, outbox, marks_in, marks_out,
-         indptr, indices, weights, STATE):  # fmt: skip
+def push(thread, num_threads, control, work, number, begin, end, queue, base, output, capacity, outbox, marks_in,
+         marks_out, indptr, indices, weights, STATE):  # fmt: skip
     """Visit the edges of ``queue[begin:end]``; append destinations the rule accepts at ``base + control[output]``.
 
     A destination may be reached by several threads: rules use atomics.  ``marks_out`` de-duplicates; ``marks_in`` is
-    cleared a word at a time, which is safe since nobody reads it here and all of it must become zero.
+    cleared a word at a time, where nobody reads it and all of it must become zero.
     """
-    chunk = chunk_size(end - begin, num_threads)
+    size = piece_size(end - begin, num_threads)
+    num_pieces = (end - begin + size - 1) // size
+    turn = 0
     pending = 0
     visited = 0
     while True:
-        first = begin + fetch_add(control, work, chunk)
-        if first >= end or load(control, STOP) != 0:
+        piece, turn = next_piece(control, work, number, turn, thread, num_threads, num_pieces)
+        if piece < 0:
             break
-        for position in range(first, min(first + chunk, end)):
+        first = begin + piece * size
+        for position in range(first, min(first + size, end)):
             src = nonnegative(np.int64(queue[position])) if FROM_QUEUE else nonnegative(position)
             if FROM_QUEUE and position + 2 * AHEAD < end:
                 prefetch(indptr, nonnegative(np.int64(queue[position + 2 * AHEAD])))
-            if position + AHEAD < end:
-                coming = nonnegative(np.int64(queue[position + AHEAD])) if FROM_QUEUE else nonnegative(position + AHEAD)
+            if FROM_QUEUE and position + AHEAD < end:
+                coming = nonnegative(np.int64(queue[position + AHEAD]))
                 prefetch(indices, nonnegative(np.int64(indptr[coming])))
             if position + AHEAD // 2 < end:
                 near = position + AHEAD // 2
@@ -60,7 +64,7 @@ def push(thread, num_threads, control, work, begin, end, queue, base, output, ca
                 edge = np.int64(indptr[coming]) + SKIP_EDGES
                 if edge < np.int64(indptr[coming + 1]):
                     FETCH(vertex=nonnegative(np.int64(indices[nonnegative(edge)])))
-            if FROM_QUEUE and HAS_OUTPUT and not UNIQUE:
+            if CLEARS_MARKS:
                 marks_in[src >> 6] = np.uint64(0)
             start = np.int64(indptr[src]) + SKIP_EDGES
             stop = np.int64(indptr[src + 1])
@@ -84,7 +88,9 @@ def push(thread, num_threads, control, work, begin, end, queue, base, output, ca
     fetch_add(control, EDGES, visited)
 
 
-def pull(thread, num_threads, control, work, num_vertices, front, back, remaining, indptr, indices, weights, STATE):
+def pull(
+    thread, num_threads, control, work, number, num_vertices, front, back, remaining, indptr, indices, weights, STATE
+):
     """Let every vertex that wants a visit look among its sources for one in ``front``; write the joined to ``back``.
 
     ``indptr`` and ``indices`` are the incoming edges.  ``remaining`` holds the vertices that may still want a visit;
@@ -93,10 +99,13 @@ def pull(thread, num_threads, control, work, num_vertices, front, back, remainin
     """
     joined_total = 0
     visited = 0
+    num_pieces = (num_vertices + PULL_CHUNK - 1) // PULL_CHUNK
+    turn = 0
     while True:
-        first = fetch_add(control, work, PULL_CHUNK)
-        if first >= num_vertices or load(control, STOP) != 0:
+        piece, turn = next_piece(control, work, number, turn, thread, num_threads, num_pieces)
+        if piece < 0:
             break
+        first = piece * PULL_CHUNK
         for word in range(nonnegative(first >> 6), (min(first + PULL_CHUNK, num_vertices) + 63) >> 6):
             wanting = remaining[word]
             kept = np.uint64(0)
@@ -130,6 +139,3 @@ def pull(thread, num_threads, control, work, num_vertices, front, back, remainin
             back[word] = joined_bits
     fetch_add(control, OUTPUT, joined_total)
     fetch_add(control, EDGES, visited)
-
-
-__all__ = ["LINE", "pull", "push"]

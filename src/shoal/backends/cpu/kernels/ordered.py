@@ -1,14 +1,16 @@
 # SPDX-License-Identifier: Apache-2.0
 """Advance by priority: buckets per thread, emptied lowest first (delta-stepping, if the priority is distance / delta).
 
-A bin of a thread is a chain of blocks of vertices.  Blocks come from one arena (``blocks``; ``links[block]`` holds the
-next block and the number of entries) and return to the free chain of the thread that emptied them.  Each thread's row
-of ``bins``: for every bin its newest block, then the free chain and the lowest priority in the far bin.  Bin of a
-priority p: p modulo NUM_NEAR while p < CURRENT + NUM_NEAR, else the far bin, which is sorted in when its turn comes.
+A bin of a thread is a chain of blocks of vertices.  Blocks come from one arena (``blocks``; ``links[2 * block]`` is the
+next block of the chain, ``links[2 * block + 1]`` the number of entries) and return to the free chain of the thread that
+emptied them.  Each thread's row of ``bins``: for every bin its newest block, then the free chain and the lowest
+priority in the far bin.  Bin of a priority p: p modulo NUM_NEAR while p < CURRENT + NUM_NEAR, else the far bin, which
+is sorted in when its turn comes.  What has fallen below CURRENT goes next.
 
-An entry is stale when its vertex has meanwhile moved to a lower bucket; it is skipped.  A vertex that improves within a
-bucket it already waits in is not entered again.  When the arena is full the vertex goes into the spill bitmap instead
-and the loop returns for more memory: nothing is lost.
+Every vertex that the rule lets in gets an entry and its bit in ``waiting``.  Whoever comes to an entry takes the bit;
+an entry without it is stale, as its vertex went with another one since.  The bit is set after the rule has written and
+taken before the rule reads, so an improvement is either seen or entered again.  When the arena is full the vertex goes
+into the bitmap ``spill`` instead and the loop returns for more memory: nothing is lost.
 """
 
 from __future__ import annotations
@@ -21,18 +23,37 @@ from shoal.backends.cpu.control import (
     CURRENT,
     EDGES,
     ENTERED,
+    GENERATION,
     HAS_SPILLED,
     LOWEST,
     OUTPUT,
-    SIZE,
+    PUBLISHED_AT,
     SPILLED,
     STOP,
-    SWAPPED,
     TODO,
 )
-from shoal.backends.cpu.hooks import FETCH, HAS_WHERE, PRIORITY, RULE, WHERE
-from shoal.backends.cpu.intrinsics import atomic_min, fetch_add, load, nonnegative, store
-from shoal.backends.cpu.runtime import add_bit, barrier
+from shoal.backends.cpu.hooks import HAS_WEIGHTS, HAS_WHERE, PRIORITY, RULE, WHERE
+from shoal.backends.cpu.intrinsics import (
+    atomic_min,
+    exchange,
+    fetch_add,
+    load,
+    nonnegative,
+    prefetch,
+    store,
+    trailing_zeros,
+)
+from shoal.backends.cpu.runtime import (
+    add_bit,
+    arrive,
+    await_release,
+    barrier,
+    has_bit,
+    next_piece,
+    raise_bit,
+    release,
+    take_bit,
+)
 
 NUM_NEAR = 256  # bins within reach of CURRENT; a power of two; more only lengthens the search for the lowest
 FAR = NUM_NEAR
@@ -40,15 +61,17 @@ FREE = NUM_NEAR + 1  # head of the thread's free chain
 FAR_LOWEST = NUM_NEAR + 2  # lowest priority in the far bin
 BINS_ROW = NUM_NEAR + 8
 NONE = -1
-NEVER = np.int64(2**62)
+NEVER = np.int64(2**62)  # beyond every priority
+FIRST = np.int64(-(2**62))  # before every priority
 
 ENTRIES = 64  # vertices per block: 256 bytes, long enough to stream, short enough to share out a bucket of hubs
 # A thread goes on alone with what it added to the current bucket for this many edges: a superstep's two barriers cost
 # as much as some hundred relaxations, and on a road network a bucket has hardly more.
 ALONE_EDGES = 4096
-# Edges whose destination is fetched before its turn: the atomic of an improvement keeps the processor from looking
-# ahead by itself.
-AHEAD_EDGES = 16
+# Vertices whose row of edges is fetched before its turn, as its place in memory has nothing to do with the one before;
+# its first line, the processor fetches the others.  Fetching the destinations' state too gained nothing on a Kronecker
+# graph, a uniform one and a grid.
+AHEAD_ENTRIES = 4
 
 
 @inner
@@ -73,24 +96,31 @@ def free_block(links, bins, thread, block):
 
 
 @inner
+def spill_entry(control, spill, vertex, priority):
+    """Keep a vertex aside until there is room."""
+    if add_bit(spill, vertex):
+        fetch_add(control, SPILLED, 1)
+    atomic_min(control, LOWEST, priority)
+
+
+@inner
 def add_entry(control, blocks, links, bins, spill, thread, current, vertex, priority):
     """Enter a vertex into the thread's bin of its priority."""
     column = FAR
     if priority < current + NUM_NEAR:
+        priority = max(priority, current)
         column = priority & (NUM_NEAR - 1)
     elif priority < bins[thread, FAR_LOWEST]:
         bins[thread, FAR_LOWEST] = priority
     column = nonnegative(column)
     block = bins[thread, column]
-    count = ENTRIES if block == NONE else links[2 * block + 1]
+    count = ENTRIES if block == NONE else links[2 * nonnegative(block) + 1]
     if count == ENTRIES:
         fresh = take_block(control, links, bins, thread)
         if fresh == NONE:
-            if add_bit(spill, vertex):
-                fetch_add(control, SPILLED, 1)
-            atomic_min(control, LOWEST, priority)
+            spill_entry(control, spill, vertex, priority)
             return
-        links[2 * fresh] = block
+        links[2 * nonnegative(fresh)] = block
         bins[thread, column] = fresh
         block = fresh
         count = 0
@@ -100,13 +130,13 @@ def add_entry(control, blocks, links, bins, spill, thread, current, vertex, prio
 
 
 @inner
-def publish(control, links, bins, thread, column, queue, base):
+def publish(control, links, bins, thread, column, published, base):
     """Hand the blocks of one bin to all threads, for the next superstep."""
     block = bins[thread, column]
     bins[thread, column] = NONE
     entries = 0
     while block != NONE:
-        queue[base + fetch_add(control, OUTPUT, 1)] = block
+        published[base + fetch_add(control, OUTPUT, 1)] = block
         entries += links[2 * block + 1]
         block = links[2 * block]
     fetch_add(control, ENTERED, entries)
@@ -124,47 +154,15 @@ def lowest_bin(control, bins, thread, current):
 
 
 @inner
-def settle_bins(control, bins):
+def settle_buckets(control, published):
     """Serial: the blocks published become the next superstep's work."""
     control[CURRENT] = control[LOWEST]
     control[TODO] = control[OUTPUT]
-    store(control, LOWEST, NEVER)
+    control[PUBLISHED_AT] = published.shape[0] // 2 - control[PUBLISHED_AT]
+    # Vertices that were spilled are entered first thing in the next superstep: the bucket stays until they are.
+    store(control, LOWEST, control[CURRENT] if load(control, SPILLED) != 0 else NEVER)
     store(control, OUTPUT, control[ENTERED])
     store(control, ENTERED, 0)
-
-
-def relax_block(control, blocks, links, bins, spill, thread, current, block, indptr, indices, weights, STATE):
-    """Visit the edges of a block's vertices but the stale, enter the destinations that improved, free the block."""
-    visited = 0
-    for entry in range(links[2 * block + 1]):
-        src = nonnegative(np.int64(blocks[block, entry]))
-        if PRIORITY(vertex=src) < current:
-            continue
-        start = nonnegative(np.int64(indptr[src]))
-        stop = np.int64(indptr[src + 1])
-        visited += stop - start
-        for edge in range(start, stop):
-            if edge + AHEAD_EDGES < indices.shape[0]:
-                FETCH(vertex=nonnegative(np.int64(indices[edge + AHEAD_EDGES])))
-            dst = nonnegative(np.int64(indices[edge]))
-            if HAS_WHERE and not WHERE(vertex=dst):
-                continue
-            before = PRIORITY(vertex=dst)
-            if RULE(src=src, dst=dst, edge=edge):
-                after = PRIORITY(vertex=dst)
-                if after != before or after == current:
-                    add_entry(control, blocks, links, bins, spill, thread, current, dst, after)
-    free_block(links, bins, thread, block)
-    return visited
-
-
-@inner
-def next_published(control, work, queue, base):
-    """Return the next block of those published, or NONE."""
-    item = fetch_add(control, work, 1)
-    if item >= control[TODO] or load(control, STOP) != 0:
-        return NONE
-    return np.int64(queue[base + item])
 
 
 @inner
@@ -177,91 +175,136 @@ def next_own(control, links, bins, thread, column, is_allowed):
     return block
 
 
-def sort_in(control, blocks, links, bins, spill, thread, current, STATE):
+def enter(control, blocks, links, bins, waiting, spill, thread, current, vertex, STATE):
+    """Let a vertex wait its turn."""
+    raise_bit(waiting, vertex)
+    add_entry(control, blocks, links, bins, spill, thread, current, vertex, PRIORITY(vertex=vertex))
+
+
+def relax_block(control, blocks, links, bins, waiting, spill, thread, current, block, indptr, indices, weights, STATE):
+    """Visit the edges of a block's vertices but the stale, enter the destinations the rule lets in, free the block."""
+    visited = 0
+    count = links[2 * block + 1]
+    for entry in range(count):
+        if entry + 2 * AHEAD_ENTRIES < count:
+            prefetch(indptr, nonnegative(np.int64(blocks[block, entry + 2 * AHEAD_ENTRIES])))
+        if entry + AHEAD_ENTRIES < count:
+            coming = nonnegative(np.int64(blocks[block, entry + AHEAD_ENTRIES]))
+            row = nonnegative(np.int64(indptr[coming]))
+            prefetch(indices, row)
+            if HAS_WEIGHTS:
+                prefetch(weights, row)
+        src = nonnegative(np.int64(blocks[block, entry]))
+        if not take_bit(waiting, src):
+            continue
+        if PRIORITY(vertex=src) > current:
+            enter(control, blocks, links, bins, waiting, spill, thread, current, src, STATE)
+            continue
+        start = nonnegative(np.int64(indptr[src]))
+        stop = np.int64(indptr[src + 1])
+        visited += stop - start
+        for edge in range(start, stop):
+            dst = nonnegative(np.int64(indices[edge]))
+            if HAS_WHERE and not WHERE(vertex=dst):
+                continue
+            if RULE(src=src, dst=dst, edge=edge):
+                enter(control, blocks, links, bins, waiting, spill, thread, current, dst, STATE)
+    free_block(links, bins, thread, block)
+    return visited
+
+
+def sort_in(control, blocks, links, bins, waiting, spill, thread, current, STATE):
     """Enter the vertices of the far bin again, now that ``current`` has come nearer; drop the stale ones."""
     block = bins[thread, FAR]
     bins[thread, FAR] = NONE
     bins[thread, FAR_LOWEST] = NEVER
     while block != NONE:
         following = links[2 * block]
-        count = links[2 * block + 1]
-        for entry in range(count):
+        for entry in range(links[2 * block + 1]):
             vertex = nonnegative(np.int64(blocks[block, entry]))
-            priority = PRIORITY(vertex=vertex)
-            if priority >= current:
+            if has_bit(waiting, vertex):
+                priority = PRIORITY(vertex=vertex)
                 add_entry(control, blocks, links, bins, spill, thread, current, vertex, priority)
         free_block(links, bins, thread, block)
         block = following
 
 
-def take_spilled(thread, num_threads, control, blocks, links, bins, spill, current, STATE):
-    """Enter the vertices that found no room before the arena grew."""
+def take_spilled(thread, num_threads, control, blocks, links, bins, waiting, spill, current, STATE):
+    """Enter the vertices of the spill bitmap: the first of the phase, or those that found no room."""
     length = spill.shape[0]
     for word in range(nonnegative(thread * length // num_threads), (thread + 1) * length // num_threads):
-        if spill[word] == 0:
-            continue
         bits = spill[word]
-        spill[word] = np.uint64(0)
-        for bit in range(64):
-            if (bits >> np.uint64(bit)) & np.uint64(1) != 0:
-                vertex = nonnegative((word << 6) + bit)
-                add_entry(control, blocks, links, bins, spill, thread, current, vertex, PRIORITY(vertex=vertex))
+        if bits != 0:
+            bits = exchange(spill, word, np.uint64(0))
+        while bits != 0:
+            vertex = nonnegative((word << 6) + np.int64(trailing_zeros(bits)))
+            bits &= bits - np.uint64(1)
+            enter(control, blocks, links, bins, waiting, spill, thread, current, vertex, STATE)
 
 
-def ordered_push(thread, num_threads, control, work, blocks, links, bins, queue, spill, indptr, indices, weights,
-                 STATE):  # fmt: skip
-    """One superstep: empty the published blocks of the current bucket, and agree on the next."""
-    current = control[CURRENT]
-    half = queue.shape[0] // 2
-    base = (control[SWAPPED] & 1) * half
-    visited = 0
-    if control[HAS_SPILLED] != 0:
-        take_spilled(thread, num_threads, control, blocks, links, bins, spill, current, STATE)
-    column = nonnegative(current & (NUM_NEAR - 1))
-    block = next_published(control, work, queue, base)
-    is_alone = False
-    limit = 0
-    while True:
-        if block == NONE and not is_alone:
-            is_alone = True
-            limit = visited + ALONE_EDGES
-        if is_alone:
-            block = next_own(control, links, bins, thread, column, visited < limit)
-        if block == NONE:
-            break
-        visited += relax_block(
-            control, blocks, links, bins, spill, thread, current, nonnegative(block), indptr, indices, weights, STATE
-        )
-        if not is_alone:
-            block = next_published(control, work, queue, base)
-    fetch_add(control, EDGES, visited)
-    lowest_bin(control, bins, thread, current)
+def agree(thread, num_threads, control, blocks, links, bins, published, waiting, spill, STATE):
+    """Find the lowest bucket of all threads and publish its blocks."""
+    lowest_bin(control, bins, thread, control[CURRENT])
     barrier(control, num_threads)
     current = load(control, LOWEST)
     if current != NEVER:
         if bins[thread, FAR_LOWEST] < current + NUM_NEAR:
-            sort_in(control, blocks, links, bins, spill, thread, current, STATE)
-        publish(control, links, bins, thread, nonnegative(current & (NUM_NEAR - 1)), queue, half - base)
+            sort_in(control, blocks, links, bins, waiting, spill, thread, current, STATE)
+        base = published.shape[0] // 2 - control[PUBLISHED_AT]
+        publish(control, links, bins, thread, nonnegative(current & (NUM_NEAR - 1)), published, base)
 
 
+def ordered_push(thread, num_threads, control, work, number, blocks, links, bins, published, waiting, spill, indptr,
+                 indices, weights, STATE):  # fmt: skip
+    """One superstep: empty the published blocks of the current bucket, and agree on the next."""
+    if control[HAS_SPILLED] != 0:
+        take_spilled(thread, num_threads, control, blocks, links, bins, waiting, spill, control[CURRENT], STATE)
+    if control[CURRENT] == FIRST:
+        agree(thread, num_threads, control, blocks, links, bins, published, waiting, spill, STATE)
+        generation = load(control, GENERATION)
+        if arrive(control, num_threads):
+            settle_buckets(control, published)
+            store(control, OUTPUT, 0)
+            release(control)
+        else:
+            await_release(control, generation)
+    current = control[CURRENT]
+    base = control[PUBLISHED_AT]
+    column = nonnegative(current & (NUM_NEAR - 1))
+    visited = 0
+    turn = 0
+    limit = ALONE_EDGES
+    while True:
+        piece, turn = next_piece(control, work, number, turn, thread, num_threads, control[TODO])
+        if piece >= 0:
+            block = published[nonnegative(base + piece)]
+            limit = visited + ALONE_EDGES
+        else:
+            block = next_own(control, links, bins, thread, column, visited < limit)
+        if block == NONE:
+            break
+        visited += relax_block(
+            control, blocks, links, bins, waiting, spill, thread, current, nonnegative(block), indptr, indices, weights,
+            STATE
+        )  # fmt: skip
+    fetch_add(control, EDGES, visited)
+    agree(thread, num_threads, control, blocks, links, bins, published, waiting, spill, STATE)
+
+
+# What generated modules call as it is; the templates they have copies of.
 __all__ = [
-    "AHEAD_EDGES",
+    "AHEAD_ENTRIES",
     "ALONE_EDGES",
-    "BINS_ROW",
-    "ENTRIES",
     "FAR",
     "FAR_LOWEST",
-    "FREE",
+    "FIRST",
     "NEVER",
     "NONE",
     "NUM_NEAR",
-    "SIZE",
     "add_entry",
     "free_block",
     "lowest_bin",
     "next_own",
-    "next_published",
     "publish",
-    "settle_bins",
-    "take_block",
+    "settle_buckets",
 ]

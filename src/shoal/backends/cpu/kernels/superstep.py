@@ -47,14 +47,15 @@ from shoal.backends.cpu.hooks import (
     HAS_BOTH,
     HAS_OUTPUT,
     HAS_UNTIL,
+    IS_MARKED,
     IS_ORDERED,
     IS_REPLAY,
     IS_SLIDING,
     KEEP,
-    UNIQUE,
     UNTIL,
 )
 from shoal.backends.cpu.intrinsics import load, nanoseconds, store
+from shoal.backends.cpu.kernels.ordered import NEVER
 
 
 def finish(control, trace, levels, knobs, STATE):
@@ -73,14 +74,11 @@ def finish(control, trace, levels, knobs, STATE):
     reason = Reason.RUNNING
     if load(control, STOP) != 0:
         reason = load(control, STOP)
+    elif control[SUPERSTEP] >= control[MAX_SUPERSTEPS] or (HAS_UNTIL and UNTIL()):
+        reason = Reason.DONE
     elif IS_ORDERED and control[HAS_SPILLED] != 0:
         reason = Reason.NEEDS_MEMORY
-    elif (
-        # An ordered phase ends when no bucket has entries (NEVER); one of stale entries only publishes nothing.
-        (control[CURRENT] == 2**62 if IS_ORDERED else (HAS_OUTPUT or IS_REPLAY) and control[SIZE] == 0)
-        or (HAS_UNTIL and UNTIL())
-        or control[SUPERSTEP] >= control[MAX_SUPERSTEPS]
-    ):
+    elif control[CURRENT] == NEVER if IS_ORDERED else (HAS_OUTPUT or IS_REPLAY) and control[SIZE] == 0:
         reason = Reason.DONE
     elif control[STARTED] >= control[BUDGET] or control[TRACE_ROWS] == trace.shape[0]:
         reason = Reason.BUDGET
@@ -95,11 +93,13 @@ def write_trace(control, trace):
     trace[row, 1] = now
     trace[row, 2] = control[SIZE]
     trace[row, 3] = control[EDGES]
-    trace[row, 4] = control[DIRECTION]
+    trace[row, 4] = PULL if ALWAYS_PULLS else control[DIRECTION]
     trace[row, 5] = control[OUTPUT]
     control[TRACE_ROWS] = row + 1
     control[STARTED] = now
     store(control, EDGES, 0)
+    if not HAS_OUTPUT:
+        store(control, OUTPUT, 0)
 
 
 def adopt_output(control, levels):
@@ -109,7 +109,7 @@ def adopt_output(control, levels):
     control[SIZE] = size
     control[NUM_VISITED] += size
     pulled = ALWAYS_PULLS or (CAN_PULL and control[DIRECTION] == PULL)
-    control[HAS_BITMAP] = 1 if pulled or not UNIQUE else 0
+    control[HAS_BITMAP] = 1 if pulled or IS_MARKED else 0
     control[HAS_PULLED_LAST] = 1 if pulled else 0
     if pulled and not HAS_BOTH:
         control[HAS_QUEUE] = 0

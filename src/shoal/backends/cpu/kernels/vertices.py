@@ -2,44 +2,57 @@
 """Templates of the operators over vertices: compute, filter, reduce and gather.
 
 Reductions are in fixed order: vertices are cut into blocks whatever the number of threads, a block is summed by one
-thread into its row of ``partials``, and the rows are combined one after the other.
+thread into its place in the scalars' partial values, and these are combined one after the other.
 """
 
 from __future__ import annotations
 
 import numpy as np
 
-from shoal.backends.cpu.control import EDGES, STOP
+from shoal.backends.cpu.compiler import inner
+from shoal.backends.cpu.control import EDGES
 from shoal.backends.cpu.hooks import ADD, COMBINE, FINISH, FROM_QUEUE, HAS_MARKS, IDENTITY, RULE, STORE, ZERO
-from shoal.backends.cpu.intrinsics import atomic_and, fetch_add, load, nonnegative
-from shoal.backends.cpu.runtime import chunk_size, flush
+from shoal.backends.cpu.intrinsics import atomic_and, fetch_add, nonnegative
+from shoal.backends.cpu.runtime import flush, next_piece, piece_size
 
 # Vertices per block.  A block of the heaviest vertices is the longest a thread can lag behind the others; 1024 vertices
 # keep a block's sums in registers for long and leave 1,000 rows for a million vertices.
 BLOCK = 1024
 
 
-def compute(thread, num_threads, control, work, begin, end, queue, STATE):
+@inner
+def num_blocks(length):
+    """Return the number of blocks that so many vertices make."""
+    return (length + BLOCK - 1) // BLOCK
+
+
+def compute(thread, num_threads, control, work, number, begin, end, queue, STATE):
     """Run the rule on every vertex; a vertex is one thread's."""
-    chunk = chunk_size(end - begin, num_threads)
+    size = piece_size(end - begin, num_threads)
+    num_pieces = (end - begin + size - 1) // size
+    turn = 0
     while True:
-        first = begin + fetch_add(control, work, chunk)
-        if first >= end or load(control, STOP) != 0:
+        piece, turn = next_piece(control, work, number, turn, thread, num_threads, num_pieces)
+        if piece < 0:
             break
-        for position in range(first, min(first + chunk, end)):
+        first = begin + piece * size
+        for position in range(first, min(first + size, end)):
             vertex = nonnegative(np.int64(queue[position])) if FROM_QUEUE else nonnegative(position)
             RULE(vertex=vertex)
 
 
-def filter(thread, num_threads, control, work, begin, end, queue, base, output, capacity, outbox, marks, STATE):
+def filter(thread, num_threads, control, work, number, begin, end, queue, base, output, capacity, outbox, marks, STATE):
     """Append the vertices for which the rule is true at ``base + control[output]``; unmark the others."""
-    chunk = chunk_size(end - begin, num_threads)
+    size = piece_size(end - begin, num_threads)
+    num_pieces = (end - begin + size - 1) // size
+    turn = 0
     pending = 0
     while True:
-        first = begin + fetch_add(control, work, chunk)
-        if first >= end or load(control, STOP) != 0:
+        piece, turn = next_piece(control, work, number, turn, thread, num_threads, num_pieces)
+        if piece < 0:
             break
-        for position in range(first, min(first + chunk, end)):
+        first = begin + piece * size
+        for position in range(first, min(first + size, end)):
             vertex = nonnegative(np.int64(queue[position])) if FROM_QUEUE else nonnegative(position)
             if RULE(vertex=vertex):
                 outbox[thread, pending] = vertex
@@ -52,28 +65,30 @@ def filter(thread, num_threads, control, work, begin, end, queue, base, output, 
     flush(control, output, base, capacity, queue, outbox, thread, pending)
 
 
-def reduce(thread, num_threads, control, work, begin, end, queue, partials, STATE):
-    """Combine the rule's value over each block of vertices into the block's row of ``partials``."""
-    num_blocks = (end - begin + BLOCK - 1) // BLOCK
+def reduce(thread, num_threads, control, work, number, begin, end, queue, STATE):
+    """Combine the rule's value over each block of vertices into the block's partial values."""
+    count = num_blocks(end - begin)
+    turn = 0
     while True:
-        block = fetch_add(control, work, 1)
-        if block >= num_blocks or load(control, STOP) != 0:
+        block, turn = next_piece(control, work, number, turn, thread, num_threads, count)
+        if block < 0:
             break
         total = IDENTITY()
         first = begin + block * BLOCK
         for position in range(first, min(first + BLOCK, end)):
             vertex = nonnegative(np.int64(queue[position])) if FROM_QUEUE else nonnegative(position)
             total = COMBINE(total, RULE(vertex=vertex))
-        STORE(partials, block, total)
+        STORE(block=block, total=total)
 
 
-def gather(thread, num_threads, control, work, begin, end, queue, partials, indptr, indices, weights, STATE):
+def gather(thread, num_threads, control, work, number, begin, end, queue, indptr, indices, weights, STATE):
     """Sum the rule over each vertex's incoming edges, hand the sum to finish, combine what that returns by blocks."""
-    num_blocks = (end - begin + BLOCK - 1) // BLOCK
+    count = num_blocks(end - begin)
+    turn = 0
     visited = 0
     while True:
-        block = fetch_add(control, work, 1)
-        if block >= num_blocks or load(control, STOP) != 0:
+        block, turn = next_piece(control, work, number, turn, thread, num_threads, count)
+        if block < 0:
             break
         total = IDENTITY()
         first = begin + block * BLOCK
@@ -101,5 +116,5 @@ def gather(thread, num_threads, control, work, begin, end, queue, partials, indp
                 edge += 1
             value = ADD(ADD(value, second), ADD(third, fourth))
             total = COMBINE(total, FINISH(vertex=dst, value=value))
-        STORE(partials, block, total)
+        STORE(block=block, total=total)
     fetch_add(control, EDGES, visited)

@@ -1,0 +1,148 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Write the kernels of an advance: push, pull, or by priority."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from shoal.backends.cpu.generator.statements import join
+from shoal.backends.cpu.generator.writer import PhaseWriter, field_name, tail, write_function
+from shoal.backends.cpu.kernels import advance, ordered
+from shoal.backends.cpu.specialize import RuleCall
+from shoal.operators import Operator
+from shoal.program import Vertex
+from shoal.rules import Rule
+
+Statements = tuple[list[str], list[str]]  # what all threads do, then what one does
+
+
+def write_advance(writer: PhaseWriter, operator: Operator) -> Statements:
+    """Return the statements of an advance."""
+    if operator is writer.flow.ordered:
+        return _write_ordered(writer, operator)
+    direction = operator.options["direction"]
+    options = _options(writer, operator)
+    pushed = _push(writer, operator, options) if direction != "pull" else []
+    pulled = _pull(writer, operator, options) if direction != "push" else []
+    serial = [f"reset_work(work, {writer.number(operator)}, num_threads)"]
+    if not pulled or not pushed:
+        return pushed or pulled, serial
+    return ["if control[DIRECTION] == PULL:", *_indent(pulled), "else:", *_indent(pushed)], serial
+
+
+def _indent(lines: list[str]) -> list[str]:
+    return [f"    {line}" for line in lines]
+
+
+def _options(writer: PhaseWriter, operator: Operator) -> dict[str, Any]:
+    first = operator.options["first_edges"]
+    source = writer.flow.source(operator)
+    return {
+        "FROM_QUEUE": source.is_queued,
+        "ALL_SOURCES": not source.is_queued,
+        "UNIQUE": operator.options["unique"],
+        "CLEARS_MARKS": writer.flow.clears_as_it_reads(operator),
+        "HAS_WHERE": "where" in operator.rules and operator.options["early_exit"],
+        "EARLY_EXIT": operator.options["early_exit"],
+        "HAS_OUTPUT": writer.flow.has_output(operator),
+        "SKIP_EDGES": operator.options["skip_edges"],
+        "FIRST_EDGES": -1 if first is None else first,
+    }
+
+
+def _push(writer: PhaseWriter, operator: Operator, options: dict[str, Any]) -> list[str]:
+    rule, where = operator.rules["rule"], operator.rules.get("where")
+    hooks = {
+        "RULE": writer.call(rule, owned="src"),
+        "WHERE": writer.call(where) if where else True,
+        "FETCH": _fetch(writer, operator, where or rule),
+    }
+    state = writer.kernel(advance, "push", operator, hooks, options, [rule, where])
+    flow, number = writer.flow, writer.number(operator)
+    source = flow.source(operator)
+    call = (
+        f"push_{number}(thread, num_threads, control, work, {number}, {source.begin}, {source.end}, queue, "
+        f"{flow.target(operator)}, outbox, front, back, indptr, indices, weights{state})"
+    )
+    if operator.options["direction"] == "push":
+        return [call]
+    return [*_after_a_pull(writer, operator, reads_queue=source.is_queued), call]
+
+
+def _fetch(writer: PhaseWriter, operator: Operator, rule: Rule) -> RuleCall:
+    """Write the function that asks for a destination's state: what decides about it is read first."""
+    arrays = [
+        field_name(name)
+        for name, declared in writer.fields.items()
+        if name in rule.parameters and isinstance(declared, Vertex) and declared.width is None
+    ]
+    name = f"fetch_{writer.number(operator)}"
+    parameters = ("vertex", *arrays)
+    writer.parts.append(write_function(name, parameters, [f"prefetch({array}, vertex)" for array in arrays]))
+    return RuleCall(name, parameters, {array: array for array in arrays})
+
+
+def _after_a_pull(writer: PhaseWriter, operator: Operator, *, reads_queue: bool) -> list[str]:
+    """Statements that a push after a pull needs: a clean bitmap for its marks, and the frontier as a queue."""
+    counter = writer.flow.output_counter(operator)
+    clean = [
+        "if control[HAS_PULLED_LAST] != 0:",
+        "    clear_words(thread, num_threads, back)",
+        "    barrier(control, num_threads)",
+    ]
+    convert = [
+        "if control[HAS_QUEUE] == 0:",
+        f"    bitmap_to_queue(thread, num_threads, control, {counter}, front, queue, control[OUT_BASE], outbox)",
+        *_indent(join(["adopt_queue(control)", f"store(control, {counter}, 0)"])),
+    ]
+    return (clean if not operator.options["unique"] else []) + (convert if reads_queue else [])
+
+
+def _pull(writer: PhaseWriter, operator: Operator, options: dict[str, Any]) -> list[str]:
+    writer.uses_in_edges = True
+    rule, where = operator.rules["rule"], operator.rules["where"]
+    hooks = {"RULE": writer.call(rule, owned="dst"), "WHERE": writer.call(where)}
+    state = writer.kernel(advance, "pull", operator, hooks, options, [rule, where])
+    flow, number = writer.flow, writer.number(operator)
+    lines = [] if options["ALL_SOURCES"] else [
+        "if control[HAS_BITMAP] == 0:",
+        "    clear_words(thread, num_threads, front)",
+        "    barrier(control, num_threads)",
+        "    queue_to_bitmap(thread, num_threads, queue, control[BEGIN], control[END], front)",
+        "    barrier(control, num_threads)",
+    ]  # fmt: skip
+    lines += [
+        f"pull_{number}(thread, num_threads, control, work, {number}, control[NUM_VERTICES], front, back, remaining, "
+        f"in_indptr, in_indices, in_weights{state})",
+    ]
+    if flow.needs_queue and flow.is_result(operator):
+        counter = flow.output_counter(operator)
+        lines += [
+            "barrier(control, num_threads)",
+            f"bitmap_to_queue(thread, num_threads, control, {counter}, back, queue, control[OUT_BASE], outbox)",
+            *join([f"store(control, {counter}, 0)"]),
+        ]
+    return lines
+
+
+_ORDERED_TEMPLATES = ("enter", "relax_block", "sort_in", "take_spilled", "agree", "ordered_push")
+
+
+def _write_ordered(writer: PhaseWriter, operator: Operator) -> Statements:
+    rule, priority, where = operator.rules["rule"], operator.rules["priority"], operator.rules.get("where")
+    hooks = {
+        "RULE": writer.call(rule),
+        "PRIORITY": writer.call(priority),
+        "WHERE": writer.call(where) if where else True,
+    }
+    rules: list[Rule | None] = [rule, priority, where]
+    number = writer.number(operator)
+    names = {template: f"{template}_{number}" for template in _ORDERED_TEMPLATES}
+    options = {"HAS_WHERE": where is not None, "HAS_WEIGHTS": writer.is_weighted}
+    for template in _ORDERED_TEMPLATES:
+        writer.kernel(ordered, template, operator, hooks, options, rules, names)
+    call = (
+        f"ordered_push_{number}(thread, num_threads, control, work, {number}, blocks, links, bins, published, "
+        f"bitmap_a, bitmap_b, indptr, indices, weights{tail(writer.state(*rules))})"
+    )
+    return [call], [f"reset_work(work, {number}, num_threads)", "settle_buckets(control, published)"]
