@@ -6,6 +6,7 @@ This is the only home of defaults and of name tables; the command line, the test
 
 from __future__ import annotations
 
+import functools
 import re
 from dataclasses import dataclass, fields
 from typing import Any
@@ -20,7 +21,7 @@ AXES: dict[str, tuple[str, ...]] = {
 }
 
 #: What ``auto`` becomes where the program does not decide it superstep by superstep.
-RESOLVED = {"execution": "bsp"}
+RESOLVED = {"devices": "cpu", "execution": "bsp"}
 
 
 @dataclass(frozen=True)
@@ -66,13 +67,16 @@ class RunConfig:
 
     def resolved(self) -> dict[str, Any]:
         """Return the values in force, with ``auto`` replaced where the choice is made before the run."""
-        values = {field.name: getattr(self, field.name) for field in fields(self)}
-        for axis, value in RESOLVED.items():
-            if values[axis] == "auto":
-                values[axis] = value
-        if values["devices"] == "auto":
-            values["devices"] = "cpu"
-        return values
+        return dict(_resolve(self))
+
+
+@functools.lru_cache(maxsize=128)
+def _resolve(config: RunConfig) -> dict[str, Any]:
+    values = {field.name: getattr(config, field.name) for field in fields(config)}
+    for axis, value in RESOLVED.items():
+        if values[axis] == "auto":
+            values[axis] = value
+    return values
 
 
 _CPU = re.compile(r"cpu(?::(\d+)(?:x(\d+))?)?")

@@ -18,7 +18,7 @@ import numpy as np
 
 from shoal import algorithms
 from shoal.algorithms.arguments import is_batch, make_config
-from shoal.algorithms.betweenness import WIDTHS, Betweenness
+from shoal.algorithms.betweenness import Betweenness, batch_width
 from shoal.algorithms.bfs import BFS, MAX_BATCH, BatchBFS, SmallestParents
 from shoal.algorithms.components import Components
 from shoal.algorithms.pagerank import DTYPES, PageRank
@@ -168,7 +168,7 @@ def _betweenness_stages(sizes: Sizes, device: Footprint, options: dict[str, Any]
     sources = options.get("sources")
     count = sizes.num_vertices if sources is None else len(sources) if is_batch(sources) else 1
     count = options["samples"] if options.get("samples") is not None else count
-    width = next(w for w in WIDTHS if w >= min(max(count, 1), WIDTHS[-1]))
+    width = batch_width(sizes.num_vertices, count)
     others = INT64_BYTES * (2 * sizes.num_vertices + count)
     # Beside a batch there are the sum over the batches, its scale and the sources.
     return [device.stage(Betweenness(width), others=others, begins_everywhere=False)]

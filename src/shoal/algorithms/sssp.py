@@ -9,6 +9,7 @@ vertices are joined breadth-first over tight edges, so the parents have no cycle
 
 from __future__ import annotations
 
+import functools
 from typing import Any
 
 import numpy as np
@@ -193,7 +194,11 @@ def sssp(
     plain = graph_of(graph)
     config = make_config(strategies)
     check_weights(plain)
-    delta = choose_delta(plain) if delta is None else check_number("delta", delta, 0, open_low=True)
+    delta = (
+        plain._cached("delta", lambda: choose_delta(plain))
+        if delta is None
+        else check_number("delta", delta, 0, open_low=True)
+    )
     cutoff = np.inf if cutoff is None else check_number("cutoff", cutoff, 0)
     batch = is_batch(source)
     sources = check_vertices("source", as_list(source), plain.num_vertices)
@@ -241,13 +246,19 @@ def choose_delta(graph: Graph) -> float:
 DELTA_FACTOR = 1.0
 
 
+@functools.cache
+def _program(kind: type[Program], dtype: np.dtype, option: bool) -> Program:
+    """Return a program made once: calls on tiny graphs would spend a tenth of their time on it."""
+    return kind(dtype, option)  # type: ignore[call-arg]
+
+
 def _sssp_single(
     graph, plain: Graph, source: int, delta: float, cutoff: float, targets: Any, parents: bool, config: RunConfig
 ) -> TraversalResult:
     dtype = distance_dtype(plain)
     if dtype.kind == "i":
         delta = max(delta, 1.0)  # integer distances have no narrower buckets
-    program = SSSP(dtype, has_targets=targets is not None)
+    program = _program(SSSP, dtype, targets is not None)
     arguments = {"source": source, "delta": delta, "cutoff": cutoff, "targets": () if targets is None else targets}
     outcome = run_configured(program, graph, config, arguments)
     distance = outcome.state["distance"]
@@ -268,7 +279,7 @@ def _as_float(distance: np.ndarray) -> np.ndarray:
 
 
 def _parents(graph, source: int, distance: np.ndarray, infinity: float, config: RunConfig, stats: Any) -> np.ndarray:
-    program = TightParents(distance.dtype, config.deterministic)
+    program = _program(TightParents, distance.dtype, config.deterministic)
     arguments = {"source": source, "distance": distance, "infinity": infinity}
     outcome = run_configured(program, graph, config, arguments)
     stats.including(outcome.stats)

@@ -7,7 +7,6 @@ leaves behind reaches compiled code unchecked.
 
 from __future__ import annotations
 
-import copy
 import inspect
 from collections.abc import Iterable
 from typing import Any
@@ -38,7 +37,8 @@ def begin(
 
 def _bind(program: Program, fields: dict[str, Field], shard: Shard) -> tuple[Program, dict[str, Any]]:
     """Return a copy of the program whose fields are arrays, and those arrays; constants are to be set."""
-    bound = copy.copy(program)
+    bound = object.__new__(type(program))  # as copy.copy does, at a fraction of its time
+    vars(bound).update(vars(program))
     state: dict[str, Any] = {}
     for name, declared in fields.items():
         if isinstance(declared, Constant):

@@ -15,7 +15,7 @@ SMALL_TRACE_ROWS = 256
 OUTBOX = 1024  # vertices a thread collects before it takes room in the queue: one atomic for 4 KiB
 
 
-@dataclass(frozen=True)
+@dataclass(slots=True)
 class BufferSizes:
     """Numbers of elements, for one phase on one device."""
 

@@ -11,6 +11,7 @@ the step ends with clearing what it cannot vouch for.
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import cached_property
 
 from shoal.backends.cpu.control import LINE, OUTPUTS
 from shoal.errors import ProgramError
@@ -95,28 +96,28 @@ class Flow:
 
     # Representations
 
-    @property
+    @cached_property
     def is_sliding(self) -> bool:
         """Whether all frontiers of the phase lie one behind the other in the queue."""
         return self.phase.joins is not None
 
-    @property
+    @cached_property
     def uses_frontier(self) -> bool:
         """Whether the step has to do with a queue of its own: it reads its frontier or makes the next."""
         reads = any(op.frontier is not None and op.frontier.kind == "input" for op in self.operators)
         return self.ordered is None and (reads or (self.result is not None and self.result.kind != "input"))
 
-    @property
+    @cached_property
     def uses_bitmaps(self) -> bool:
         """Whether the step marks, pulls or goes by priority."""
         return self.ordered is not None or self.pulls or bool(self._marking)
 
-    @property
+    @cached_property
     def pulls(self) -> bool:
         """Whether an advance of the step can pull."""
         return any(op.options["direction"] != "push" for op in self.advances)
 
-    @property
+    @cached_property
     def needs_queue(self) -> bool:
         """Whether a pull's output is wanted as a queue too: kept for replay, or read by another operator."""
         readers = [op for op in self.operators if op.frontier is not None and op.frontier.kind == "input"]
@@ -124,7 +125,7 @@ class Flow:
 
     # Marks
 
-    @property
+    @cached_property
     def _marking(self) -> list[Operator]:
         """Advances that de-duplicate what they push."""
         return [op for op in self.advances if not op.options["unique"] and op.options["direction"] != "pull"
