@@ -149,13 +149,13 @@ def _sssp_stages(sizes: Sizes, device: Footprint, options: dict[str, Any]) -> li
     result = count * ((INT64_BYTES if dtype.kind == "i" else dtype.itemsize) + (vertex if wants_parents else 0))
     conversion = count * (INT64_BYTES + 1) if dtype.kind == "i" else 0
     earlier = result * max(width - 1, 0)
-    stages = [device.stage(SSSP(dtype), others=earlier, begins_everywhere=False)]
-    if wants_parents:
-        distance = count * dtype.itemsize
-        programs: list[Program] = [TightParents(dtype, device.config.deterministic)]
-        if sizes.may_be_flat:
-            programs.append(FlatParents(dtype))
-        stages += [device.stage(program, constants=distance, others=earlier) for program in programs]
+    is_deterministic, has_targets = device.config.deterministic, options.get("targets") is not None
+    joined = ("smallest" if is_deterministic else "any") if wants_parents and not has_targets else "none"
+    stages = [device.stage(SSSP(dtype, has_targets, joined), others=earlier, begins_everywhere=False)]
+    later: list[Program] = [TightParents(dtype, is_deterministic)] if wants_parents and has_targets else []
+    if wants_parents and sizes.may_be_flat:
+        later.append(FlatParents(dtype))
+    stages += [device.stage(program, constants=count * dtype.itemsize, others=earlier) for program in later]
     last = replace(stages[-1], other_bytes=conversion + max(earlier, result * width * 2))
     return [*stages, last]
 

@@ -32,23 +32,61 @@ INT_INFINITY = 2**31 - 1
 LAST_BUCKET = 2.0**60  # what lies farther shares this bucket
 
 
+@rule
+def _wants_parent(vertex, parent, distance, infinity):
+    return parent[vertex] == NO_PARENT and distance[vertex] < infinity
+
+
+@rule
+def _adopt(src, dst, weight, distance, parent):
+    if distance[src] < distance[dst] and distance[src] + weight == distance[dst]:
+        parent[dst] = src
+    return False
+
+
+@rule
+def _candidate(src, dst, weight, distance):
+    if distance[src] < distance[dst] and distance[src] + weight == distance[dst]:
+        return src
+    return NOBODY
+
+
+@rule
+def _keep_smallest(vertex, value, parent):
+    if parent[vertex] == NO_PARENT and value != NOBODY:
+        parent[vertex] = value
+
+
+def _find_parents(is_deterministic: bool) -> None:
+    """Record the search for a parent of every reached vertex whose distance some edge strictly explains."""
+    if is_deterministic:
+        gather(everything, _candidate, finish=_keep_smallest, combine=minimum, dtype="int64")
+    else:
+        advance(everything, _adopt, where=_wants_parent, direction="pull")
+
+
 class SSSP(Program):
-    """Distances from one source."""
+    """Distances from one source, and parents: "none", "any" or the "smallest"."""
 
     inverse_delta = Constant("float64")
     cutoff = Constant("float64")
+    infinity = Constant("float64")
     targets = Constant("vertex", is_array=True)
     settled_below = Scalar("int64", combine=maximum)  # every vertex of a lower bucket has its final distance
 
-    def __init__(self, dtype: np.dtype, has_targets: bool = False) -> None:
+    def __init__(self, dtype: np.dtype, has_targets: bool = False, parents: str = "none") -> None:
         infinity = np.inf if dtype.kind == "f" else INT_INFINITY
         self.distance = Vertex(dtype.name, fill=infinity, combine=minimum)
-        self.has_targets = has_targets
+        self.has_targets, self.parents = has_targets, parents
+        if parents != "none":
+            self.parent = Vertex("vertex", fill=NO_PARENT)
 
-    def start(self, source: int, delta: float, cutoff: float, targets: Any) -> list[int]:
+    def start(self, source: int, delta: float, cutoff: float, targets: Any, infinity: float) -> list[int]:
         self.distance[source] = 0
+        if self.parents != "none":
+            self.parent[source] = source
         self.inverse_delta = 1.0 / delta
-        self.cutoff = cutoff
+        self.cutoff, self.infinity = cutoff, infinity
         self.targets = targets
         return [source]
 
@@ -80,12 +118,16 @@ class SSSP(Program):
             update(self.settled_below, self.current_bucket)
         return improved
 
+    def join_parents(self, frontier):
+        _find_parents(self.parents == "smallest")
+
     def phases(self) -> list[Phase]:
-        return [Phase(self.step, until=self.settled_targets if self.has_targets else None)]
+        distances = Phase(self.step, until=self.settled_targets if self.has_targets else None)
+        return [distances] if self.parents == "none" else [distances, Phase(self.join_parents, max_supersteps=1)]
 
 
 class TightParents(Program):
-    """A parent for every reached vertex whose distance some edge strictly explains; counts the others."""
+    """Parents for distances that are given: of a search that ended at its targets, where some are not final."""
 
     parent = Vertex("vertex", fill=NO_PARENT)
     infinity = Constant("float64")
@@ -98,32 +140,8 @@ class TightParents(Program):
         self.distance, self.infinity = distance, infinity
         self.parent[source] = source
 
-    @rule
-    def wants_parent(vertex, parent, distance, infinity):
-        return parent[vertex] == NO_PARENT and distance[vertex] < infinity
-
-    @rule
-    def adopt(src, dst, weight, distance, parent):
-        if distance[src] < distance[dst] and distance[src] + weight == distance[dst]:
-            parent[dst] = src
-        return False
-
-    @rule
-    def candidate(src, dst, weight, distance):
-        if distance[src] < distance[dst] and distance[src] + weight == distance[dst]:
-            return src
-        return NOBODY
-
-    @rule
-    def keep_smallest(vertex, value, parent):
-        if parent[vertex] == NO_PARENT and value != NOBODY:
-            parent[vertex] = value
-
     def step(self, frontier):
-        if self.is_deterministic:
-            gather(everything, self.candidate, finish=self.keep_smallest, combine=minimum, dtype="int64")
-        else:
-            advance(everything, self.adopt, where=self.wants_parent, direction="pull")
+        _find_parents(self.is_deterministic)
 
     def phases(self) -> list[Phase]:
         return [Phase(self.step, max_supersteps=1)]
@@ -247,25 +265,30 @@ DELTA_FACTOR = 1.0
 
 
 @functools.cache
-def _program(kind: type[Program], dtype: np.dtype, option: bool) -> Program:
+def _program(kind: type[Program], *options: Any) -> Program:
     """Return a program made once: calls on tiny graphs would spend a tenth of their time on it."""
-    return kind(dtype, option)  # type: ignore[call-arg]
+    return kind(*options)
 
 
 def _sssp_single(
     graph, plain: Graph, source: int, delta: float, cutoff: float, targets: Any, parents: bool, config: RunConfig
 ) -> TraversalResult:
     dtype = distance_dtype(plain)
+    infinity = np.inf if dtype.kind == "f" else INT_INFINITY
     if dtype.kind == "i":
         delta = max(delta, 1.0)  # integer distances have no narrower buckets
-    program = _program(SSSP, dtype, targets is not None)
-    arguments = {"source": source, "delta": delta, "cutoff": cutoff, "targets": () if targets is None else targets}
-    outcome = run_configured(program, graph, config, arguments)
-    distance = outcome.state["distance"]
-    infinity = np.inf if dtype.kind == "f" else INT_INFINITY
+    joins_parents = parents and targets is None
+    kind = ("smallest" if config.deterministic else "any") if joins_parents else "none"
+    arguments = {"source": source, "delta": delta, "cutoff": cutoff, "infinity": infinity,
+                 "targets": () if targets is None else targets}  # fmt: skip
+    outcome = run_configured(_program(SSSP, dtype, targets is not None, kind), graph, config, arguments)
+    distance, parent = outcome.state["distance"], outcome.state.get("parent")
     if targets is not None:
         distance[distance * (1.0 / delta) >= outcome.state["settled_below"][0]] = infinity
-    parent = _parents(graph, source, distance, infinity, config, outcome.stats) if parents else None
+        if parents:
+            parent = _tight_parents(graph, source, distance, infinity, config, outcome.stats)
+    if parent is not None:
+        parent = _with_flat_parents(graph, distance, parent, infinity, config, outcome.stats)
     return TraversalResult(plain, outcome.stats, source, _as_float(distance), parent)
 
 
@@ -278,19 +301,25 @@ def _as_float(distance: np.ndarray) -> np.ndarray:
     return result
 
 
-def _parents(graph, source: int, distance: np.ndarray, infinity: float, config: RunConfig, stats: Any) -> np.ndarray:
+def _tight_parents(graph, source: int, distance: np.ndarray, infinity: float, config: RunConfig, stats: Any) -> Any:
     program = _program(TightParents, distance.dtype, config.deterministic)
     arguments = {"source": source, "distance": distance, "infinity": infinity}
     outcome = run_configured(program, graph, config, arguments)
     stats.including(outcome.stats)
-    parent = outcome.state["parent"]
+    return outcome.state["parent"]
+
+
+def _with_flat_parents(
+    graph, distance: np.ndarray, parent: np.ndarray, infinity: float, config: RunConfig, stats: Any
+) -> np.ndarray:
+    """Return the parents with those of vertices that only edges adding nothing explain."""
     weights = graph_of(graph).weights
     may_be_flat = weights is not None and (weights.dtype.kind == "f" or graph_of(graph).min_weight == 0)
-    if may_be_flat and np.any((parent == NO_PARENT) & (distance < infinity)):
-        outcome = run_configured(FlatParents(distance.dtype), graph, config, {"distance": distance, "parent": parent})
-        stats.including(outcome.stats)
-        parent = outcome.state["parent"]
-    return parent
+    if not may_be_flat or not np.any((parent == NO_PARENT) & (distance < infinity)):
+        return parent
+    outcome = run_configured(FlatParents(distance.dtype), graph, config, {"distance": distance, "parent": parent})
+    stats.including(outcome.stats)
+    return outcome.state["parent"]
 
 
 def _stack(plain: Graph, sources: np.ndarray, runs: list[TraversalResult]) -> TraversalResult:
