@@ -9,7 +9,8 @@ import pytest
 import shoal
 from checks import assert_refused
 from graphs import path_graph
-from shoal import Program, Vertex, advance, algorithms, atomic, minimum, rule
+from samples import Hops
+from shoal import algorithms
 from shoal.machine import available_memory_bytes
 from shoal.memory import estimate_memory
 
@@ -145,21 +146,6 @@ def test_weights_count(weights):
 def test_tiny_graphs(algorithm, num_vertices):
     estimate = estimate_memory(path_graph(max(num_vertices, 1)) if num_vertices else (0, 0), algorithm)
     assert 0 < estimate.total_bytes < 10**6
-
-
-class Hops(Program):
-    level = Vertex("int32", fill=2**31 - 1, combine=minimum)
-
-    def start(self, source):
-        self.level[source] = 0
-        return [source]
-
-    @rule
-    def discover(src, dst, level):
-        return atomic.min(level, dst, level[src] + 1)
-
-    def step(self, frontier):
-        return advance(frontier, self.discover)
 
 
 def test_own_program(graph):

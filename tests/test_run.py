@@ -296,3 +296,31 @@ def test_a_run_while_another_thread_compiles(larger):
             np.testing.assert_array_equal(shoal.run(Hops(), larger, source=7).level, hops_of(larger, 7))
     for future in compiling:
         np.testing.assert_array_equal(future.result().level, hops_of(larger, 0))
+
+
+#: Directions that the search of each algorithm can take; a pass that only looks at edges goes its own way.
+ALLOWED = {
+    "bfs": (lambda graph, **options: shoal.bfs(graph, 0, **options).distance, {"push", "pull"}),
+    "sssp": (lambda graph, **options: shoal.sssp(graph, 0, **options).distance, {"push"}),
+    "sssp without parents": (
+        lambda graph, **options: shoal.sssp(graph, 0, parents=False, **options).distance,
+        {"push"},
+    ),
+    "sssp to targets": (lambda graph, **options: shoal.sssp(graph, 0, targets=[19], **options).distance, {"push"}),
+    "cc": (lambda graph, **options: shoal.connected_components(graph, **options).label, {"push"}),
+    "bc": (lambda graph, **options: shoal.betweenness_centrality(graph, **options).centrality, {"push", "pull"}),
+    "pagerank": (lambda graph, **options: shoal.pagerank(graph, **options).rank, {"push", "pull"}),
+}
+
+
+@pytest.mark.parametrize("direction", ["push", "pull"])
+@pytest.mark.parametrize("name", ALLOWED)
+def test_a_direction_is_taken_or_refused(name, direction):
+    call, allowed = ALLOWED[name]
+    graph = shoal.generate.grid(4, 5, weights=(1, 9))
+    if direction in allowed:
+        np.testing.assert_allclose(call(graph, direction=direction), call(graph), rtol=1e-12)
+    else:
+        assert_refused(
+            lambda: call(graph, direction=direction), f"direction={direction!r}", "push", error=ArgumentError
+        )

@@ -10,6 +10,7 @@ vertices are joined breadth-first over tight edges, so the parents have no cycle
 from __future__ import annotations
 
 import functools
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -304,7 +305,8 @@ def _as_float(distance: np.ndarray) -> np.ndarray:
 def _tight_parents(graph, source: int, distance: np.ndarray, infinity: float, config: RunConfig, stats: Any) -> Any:
     program = _program(TightParents, distance.dtype, config.deterministic)
     arguments = {"source": source, "distance": distance, "infinity": infinity}
-    outcome = run_configured(program, graph, config, arguments)
+    # The direction asked for is the search's; parents are always pulled.
+    outcome = run_configured(program, graph, replace(config, direction="auto"), arguments)
     stats.including(outcome.stats)
     return outcome.state["parent"]
 

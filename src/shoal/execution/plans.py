@@ -12,7 +12,8 @@ from dataclasses import dataclass
 from typing import Any
 
 from shoal.backends.cpu.backend import Shard
-from shoal.errors import ProgramError
+from shoal.errors import ArgumentError, ProgramError
+from shoal.operators import record
 from shoal.program import Constant, Field, Phase, Program, Scalar, Vertex, check_vertex_fills
 from shoal.rules import Rule
 
@@ -68,6 +69,8 @@ def _make_plan(program: Program, shard: Shard, direction: str) -> Plan:
     check_vertex_fills(program, fields, shard.graph.indices.dtype)
     phases = program.phases()
     _check_phases(program, phases)
+    if direction != "auto":
+        _check_direction(program, phases, direction)
     return Plan(fields, [(phase, shard.device.load(program, phase, shard, direction)) for phase in phases])
 
 
@@ -80,3 +83,21 @@ def _check_phases(program: Program, phases: Any) -> None:
         if phase.begin == "replay" and (number == 0 or not phases[number - 1].keep):
             raise ProgramError(f"{name}: phase {number} has begin='replay', but there is no phase right before it that "
                                "keeps its frontiers; give that one keep=True and joins=")  # fmt: skip
+
+
+def _check_direction(program: Program, phases: list[Phase], direction: str) -> None:
+    """Refuse a direction that the program cannot take: what counts are the advances that make frontiers, if any do."""
+    making: set[str] = set()
+    other: set[str] = set()
+    for recording in (record(program, phase.step) for phase in phases):
+        used = [recording.result, *(operator.frontier for operator in recording.operators)]
+        for operator in recording.operators:
+            if operator.kind == "advance":
+                is_used = any(operator.output is frontier for frontier in used)
+                (making if is_used else other).add(operator.options["direction"])
+    possible = making or other
+    if possible and not possible & {"auto", direction}:
+        name, allowed = type(program).__name__, ", ".join(sorted(possible))
+        raise ArgumentError(
+            f"direction={direction!r} is not possible: {name} has no {direction} form; allowed: auto, {allowed}"
+        )

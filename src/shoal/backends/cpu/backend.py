@@ -13,7 +13,6 @@ import numpy as np
 from shoal.backends.cpu.generator import PhaseSource, numba_signature, write_phase
 from shoal.backends.cpu.modules import load_loop
 from shoal.backends.cpu.threads import available_cores, run_threads
-from shoal.errors import ArgumentError
 from shoal.graph import Graph
 from shoal.operators import Recording, check_phase, record
 from shoal.program import VERTEX_ID, Field, Phase, Program
@@ -143,16 +142,10 @@ class CPUDevice:
 
 
 def _force_direction(recording: Recording, direction: str) -> None:
-    """Make the advances that can go both ways go one; refuse a direction that the program does not have."""
-    advances = [op for op in recording.operators if op.kind == "advance"]
-    for operator in advances:
-        if operator.options["direction"] == "auto":
+    """Make the advances that can go both ways go one."""
+    for operator in recording.operators:
+        if operator.options.get("direction") == "auto":
             operator.options["direction"] = direction
-    if advances and not any(op.options["direction"] == direction for op in advances):
-        name, other = type(recording.program).__name__, advances[0].options["direction"]
-        raise ArgumentError(
-            f"direction={direction!r} is not possible: {name} has no {direction} form; allowed: auto, {other}"
-        )
 
 
 def field_dtype(declared: Field, vertex_dtype: np.dtype) -> np.dtype:

@@ -26,11 +26,11 @@ from shoal.backends.cpu.control import (
     GENERATION,
     HAS_SPILLED,
     LOWEST,
+    NUM_PUBLISHED,
     OUTPUT,
     PUBLISHED_AT,
     SPILLED,
     STOP,
-    TODO,
 )
 from shoal.backends.cpu.hooks import HAS_WEIGHTS, HAS_WHERE, PRIORITY, RULE, WHERE
 from shoal.backends.cpu.intrinsics import (
@@ -157,7 +157,7 @@ def lowest_bin(control, bins, thread, current):
 def settle_buckets(control, published):
     """Serial: the blocks published become the next superstep's work."""
     control[CURRENT] = control[LOWEST]
-    control[TODO] = control[OUTPUT]
+    control[NUM_PUBLISHED] = control[OUTPUT]
     control[PUBLISHED_AT] = published.shape[0] // 2 - control[PUBLISHED_AT]
     # Vertices that were spilled are entered first thing in the next superstep: the bucket stays until they are.
     store(control, LOWEST, control[CURRENT] if load(control, SPILLED) != 0 else NEVER)
@@ -275,7 +275,7 @@ def ordered_push(thread, num_threads, control, work, number, blocks, links, bins
     turn = 0
     limit = ALONE_EDGES
     while True:
-        piece, turn = next_piece(control, work, number, turn, thread, num_threads, control[TODO])
+        piece, turn = next_piece(control, work, number, turn, thread, num_threads, control[NUM_PUBLISHED])
         if piece >= 0:
             block = published[nonnegative(base + piece)]
             limit = visited + ALONE_EDGES
