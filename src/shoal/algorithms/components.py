@@ -1,11 +1,13 @@
 # SPDX-License-Identifier: Apache-2.0
 """Connected components by sampling first (Afforest: Sutton, Ben-Nun, Barak, IPDPS 2018).
 
-Labels are pointers into trees whose root is the smallest id of the tree; `hook` joins two trees, `compress` makes every
-vertex point to its root.  Joining along each vertex's first two edges finds most of the largest component; it is
-guessed from a sample, and then only the vertices outside it look at the rest of their edges: an edge between the two
-has an end outside.  In a directed graph that end may not own the edge, so there nobody is left out.  Any label may be
-guessed: a bad guess costs time, never correctness.
+Labels are pointers into trees whose root is the smallest id of the tree; `hook` joins two trees and shortens the way of
+the vertex at hand, `compress` makes every vertex point to its root.  Where ids follow the graph's shape, as on a road
+network, a vertex's neighbours of lower ids point to their roots already when its turn comes, so one pass does both.
+Joining along each vertex's first two edges finds most of the largest component; it is guessed from a sample, and then
+only the vertices outside it look at the rest of their edges: an edge between the two has an end outside.  In a directed
+graph that end may not own the edge, so there nobody is left out.  Any label may be guessed: a bad guess costs time,
+never correctness.
 """
 
 from __future__ import annotations
@@ -42,18 +44,21 @@ class Components(Program):
 
     @rule
     def hook(src, dst, label):
-        left = label[src]
+        own = label[src]
+        left = own
         right = label[dst]
         while left != right:
             high = max(left, right)
             low = min(left, right)
             above = label[high]
-            if above == low:
-                break
-            if above == high and atomic.compare_exchange(label, high, high, low):
+            if above == low or (above == high and atomic.compare_exchange(label, high, high, low)):
+                left = low
                 break
             left = label[label[high]]
             right = label[low]
+        # Here left is above src.  What is no root stays none, and only src's own thread moves its pointer.
+        if left != own and own != src:
+            label[src] = left
 
     @rule
     def compress(vertex, label):
@@ -84,9 +89,8 @@ class Components(Program):
 
     def sample(self, frontier):
         compute(everything, self.own_id)
-        for edge in range(SAMPLED_EDGES):
-            advance(everything, self.hook, first_edges=1, skip_edges=edge)
-            compute(everything, self.compress)
+        advance(everything, self.hook, first_edges=SAMPLED_EDGES)
+        compute(everything, self.compress)
         update(self.largest, self.vote)
 
     def complete(self, frontier):
