@@ -29,7 +29,7 @@ LAYERS = (
     {"execution", "placement", "results"},
     {"generate", "io", "strategies", "transport", "backends"},
     {"operators"},
-    {"graph", "program"},
+    {"accesses", "graph", "program"},
     {"config", "labels", "progress", "rules", "stats", "symmetry"},
     {"arrays", "machine", "values"},
     {"errors"},
@@ -37,7 +37,7 @@ LAYERS = (
 RANKS = {part: rank for rank, layer in enumerate(LAYERS) for part in layer}
 #: What these parts may import beside themselves, whatever their layer says.
 ONLY = {
-    "backends": {"errors", "graph", "operators", "program", "progress", "rules"},
+    "backends": {"accesses", "errors", "graph", "operators", "program", "progress", "rules"},
     "strategies": {"config", "errors", "graph"},
     "transport": {"config", "errors"},
 }

@@ -5,7 +5,7 @@ import numpy as np
 import pytest
 
 from shoal import atomic, rule
-from shoal.backends.cpu.ownership import owned_arrays
+from shoal.accesses import owned_arrays
 
 
 @rule

@@ -16,7 +16,7 @@ from typing import Any
 
 import numpy as np
 
-from shoal.backends.cpu.ownership import owned_arrays
+from shoal.accesses import owned_arrays
 from shoal.rules import Rule, check_body
 
 #: Names by which the intrinsics behind ``atomic.*`` go, when several threads may write and when only one does.

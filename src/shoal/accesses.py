@@ -1,9 +1,11 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Which arrays of a rule need no atomics: those it writes only at a vertex that one thread has for itself.
+"""What a rule does to its arrays, and at which vertex.
 
-Every place counts where an array may be written: an assignment, an atomic, a rule that is called with it, a function
-that may store into its argument; under the array's own name, another one, or that of a row of it.  In doubt a place is
-not the vertex.
+`find_accesses` says of every array that a rule takes where it is read and written: at the vertex that one of the rule's
+parameters names (``level[src]``), or anywhere.  `owned_arrays` says which of them need no atomics: those written only
+at a vertex that one thread has for itself.  Every place counts where an array may be touched: an assignment, an atomic,
+a rule that is called with it, a function that may store into its argument; under the array's own name, another one, or
+that of a row of it.  In doubt a place is anywhere.
 """
 
 from __future__ import annotations
@@ -16,6 +18,23 @@ from types import ModuleType
 import numpy as np
 
 from shoal.rules import BUILTINS, Rule
+
+ANYWHERE = "anywhere"
+
+
+@dataclass(frozen=True)
+class Access:
+    """A rule touches ``array`` at the vertex that its parameter ``place`` names, or `ANYWHERE`."""
+
+    array: str
+    place: str
+    reads: bool = False
+    writes: bool = False
+
+
+def find_accesses(rule: Rule) -> frozenset[Access]:
+    """Return what a rule does to its parameters; one that is used by itself, not indexed, is read anywhere."""
+    return frozenset(_Accesses(rule).find())
 
 
 def owned_arrays(rule: Rule, owned: str | None) -> set[str]:
@@ -74,12 +93,13 @@ class _Body:
             if self.rule.is_atomic(call.func):
                 yield call.args[0], call.args[1]
             else:
-                yield from ((array, None) for array in self._written_arguments(call))
+                yield from ((array, None) for array in self.written_arguments(call))
 
     def _calls(self) -> Iterator[ast.Call]:
         return (node for node in ast.walk(self.rule.tree) if isinstance(node, ast.Call))
 
-    def _written_arguments(self, call: ast.Call) -> Iterable[ast.expr]:
+    def written_arguments(self, call: ast.Call) -> Iterable[ast.expr]:
+        """Return the arguments of a call that it may store into."""
         named = {keyword.arg: keyword.value for keyword in call.keywords}
         if isinstance(call.func, ast.Name):
             callee = self.rule.outside.get(call.func.id)
@@ -122,6 +142,83 @@ class _Body:
         indices = _indices(subscript.slice)
         has_slice = any(isinstance(index, ast.Slice) for index in indices)
         return not has_slice and len(indices) >= self.ranks.get(name, len(indices) + 1)
+
+
+class _Accesses:
+    """Collects the accesses of one rule."""
+
+    def __init__(self, rule: Rule) -> None:
+        self.rule, self.body = rule, _Body(rule)
+        self.explained: set[ast.expr] = set()  # names that stand in an access which is known
+
+    def find(self) -> Iterator[Access]:
+        for node in ast.walk(self.rule.tree):
+            if isinstance(node, ast.AugAssign) and isinstance(node.target, ast.Subscript):
+                yield from self._at(node.target.value, node.target.slice, reads=True)
+            if isinstance(node, ast.Subscript):
+                is_read = isinstance(node.ctx, ast.Load)
+                yield from self._at(node.value, node.slice, reads=is_read, writes=not is_read)
+            elif isinstance(node, ast.Call) and self.rule.is_atomic(node.func):
+                yield from self._at(node.args[0], node.args[1], reads=True, writes=True)
+            elif isinstance(node, ast.Call):
+                yield from self._by_call(node)
+        for name in self._names():
+            if name not in self.explained:
+                yield Access(name.id, ANYWHERE, reads=True)
+
+    def _names(self) -> Iterator[ast.Name]:
+        loaded = (n for n in ast.walk(self.rule.tree) if isinstance(n, ast.Name) and isinstance(n.ctx, ast.Load))
+        return (name for name in loaded if name.id in self.rule.parameters)
+
+    def _at(self, array: ast.expr, index: ast.expr, *, reads: bool = False, writes: bool = False) -> Iterator[Access]:
+        first = _indices(index)[0]
+        if self._is_parameter(array):
+            assert isinstance(array, ast.Name)
+            self.explained.add(array)
+            place = ANYWHERE
+            if self._is_parameter(first):
+                assert isinstance(first, ast.Name)
+                self.explained.add(first)
+                place = first.id
+            yield Access(array.id, place, reads, writes)
+        elif writes:
+            yield from self._somewhere(array)
+
+    def _by_call(self, call: ast.Call) -> Iterator[Access]:
+        callee = self.rule.outside.get(call.func.id) if isinstance(call.func, ast.Name) else None
+        if isinstance(callee, Rule) and not any(isinstance(argument, ast.Starred) for argument in call.args):
+            named = {keyword.arg: keyword.value for keyword in call.keywords if keyword.arg}
+            given = {**dict(zip(callee.parameters, call.args, strict=False)), **named}
+            for access in find_accesses(callee):
+                yield from self._by_callee(access, given)
+            return
+        if isinstance(call.func, ast.Name) and call.func.id == "len":
+            self.explained.update(argument for argument in call.args if isinstance(argument, ast.Name))
+        for argument in self.body.written_arguments(call):
+            yield from self._somewhere(argument)
+
+    def _by_callee(self, access: Access, given: dict[str, ast.expr]) -> Iterator[Access]:
+        array, place = given.get(access.array), given.get(access.place)
+        if array is None or not self._is_parameter(array):
+            if array is not None and access.writes:
+                yield from self._somewhere(array)
+            return
+        assert isinstance(array, ast.Name)
+        self.explained.add(array)
+        is_known = place is not None and self._is_parameter(place)
+        if is_known and isinstance(place, ast.Name):
+            self.explained.add(place)
+            yield Access(array.id, place.id, access.reads, access.writes)
+        else:
+            yield Access(array.id, ANYWHERE, access.reads, access.writes)
+
+    def _somewhere(self, array: ast.expr) -> Iterator[Access]:
+        for name in self.body.origins(array) & set(self.rule.parameters):
+            yield Access(name, ANYWHERE, writes=True)
+
+    def _is_parameter(self, node: ast.expr | None) -> bool:
+        """Whether an expression is a parameter that always means what it meant at first."""
+        return isinstance(node, ast.Name) and node.id in self.rule.parameters and node.id not in self.body.aliases
 
 
 def _written_parameters(rule: Rule) -> set[str]:
