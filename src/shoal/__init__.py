@@ -1,6 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
 """shoal: graph analytics for Python, algorithms and programs of your own, compiled and run on all cores."""
 
+from importlib import import_module
+from typing import TYPE_CHECKING, Any
+
 from shoal import generate
 from shoal.algorithms import (
     betweenness_centrality,
@@ -29,6 +32,9 @@ from shoal.program import Constant, Phase, Program, Scalar, Vertex, add, maximum
 from shoal.progress import Progress, observe
 from shoal.rules import atomic, rule
 from shoal.run import run
+
+if TYPE_CHECKING:
+    from shoal import model
 
 __version__ = "0.1.0"
 
@@ -64,6 +70,7 @@ __all__ = [
     "generate",
     "maximum",
     "minimum",
+    "model",
     "observe",
     "pagerank",
     "place",
@@ -76,3 +83,10 @@ __all__ = [
     "update",
     "write",
 ]
+
+
+def __getattr__(name: str) -> Any:
+    # Runs have no use for the model, so it is imported when it is first asked for.
+    if name == "model":
+        return import_module("shoal.model")
+    raise AttributeError(f"module 'shoal' has no attribute {name!r}")
