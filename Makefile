@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 # make demo    a graph, all algorithms on it, each result checked
 # make test    everything: style, types, tests
+# make test-full  the same, with all combinations of strategies instead of every two: hours
 # make bench   shoal beside the other graph libraries of Python; make bench GRAPHS=kron20,kron22,urand20,grid2000
 # make figures all that the documentation states in numbers: measured, kept in benchmarks/results, written into the pages
 # Each makes its own environment in .venv first; all it needs is Python 3.11 or newer.
@@ -13,7 +14,7 @@ BIN := .venv/bin
 GRAPHS ?= kron20,urand20,grid2000
 SCALE ?= 20
 
-.PHONY: demo test bench figures clean
+.PHONY: demo test test-full bench figures clean
 
 demo: .venv/installed
 	$(BIN)/python examples/demo.py
@@ -23,6 +24,9 @@ test: .venv/installed
 	$(BIN)/ruff format --check .
 	$(BIN)/mypy
 	$(BIN)/python -m pytest -n $(JOBS) --dist loadfile
+
+test-full: export SHOAL_TEST_PRODUCT = 1
+test-full: test
 
 bench: .venv/installed-peers
 	mkdir -p local

@@ -18,6 +18,8 @@ from pathlib import Path
 from typing import Any
 
 from comparison import comparison_table, summarize, summary_table
+from devices import HEADER as PARTITIONS_HEADER
+from devices import cells_of
 from figures import HEADER, Figure
 from shoal.bench.report import write_whole
 from tables import circumstances, markdown_table
@@ -77,7 +79,7 @@ def with_tables(text: str, results: dict[str, Any]) -> str:
 
 def make_tables(results: dict[str, Any]) -> dict[str, list[str]]:
     """Return the lines of every table by its name."""
-    makers = {"comparison": comparison_table, "figures": figures_table}
+    makers = {"comparison": comparison_table, "figures": figures_table, "devices": devices_table}
     tables = {name: makers[result["kind"]](result) for name, result in results.items()}
     if "comparison" in results:
         tables["summary"] = summary_table(results["comparison"])
@@ -88,6 +90,13 @@ def figures_table(result: dict[str, Any]) -> list[str]:
     """Return the table of a script's figures."""
     rows = [Figure(**figure).cells() for figure in result["figures"]]
     return [*markdown_table(HEADER, rows, right={1, 2}), "", f"{result['setting']}. {circumstances(result)}"]
+
+
+def devices_table(result: dict[str, Any]) -> list[str]:
+    """Return the table of partitions, and that of the figures behind it."""
+    rows = [cells_of(row) for row in result["partitions"]]
+    partitions = [*markdown_table(PARTITIONS_HEADER, rows, right={2, 3, 4, 5, 6}), ""] if rows else []
+    return [*partitions, *figures_table(result)]
 
 
 if __name__ == "__main__":

@@ -73,7 +73,7 @@ def publish(name: str, setting: str, figures: list[Figure], path: str | None) ->
     """Print the figures and write them with their circumstances to a file; ``setting`` says on what they were taken."""
     print_table(f"{name}: {setting}", figures)
     if path is not None:
-        write_whole(Path(path), json.dumps(_to_dict(name, setting, figures), indent=1) + "\n")
+        write_whole(Path(path), json.dumps(to_dict(name, setting, figures), indent=1) + "\n")
 
 
 def _cores_of_others() -> float:
@@ -83,7 +83,8 @@ def _cores_of_others() -> float:
     return max(0.0, others) / (time.perf_counter() - _BEGIN)
 
 
-def _to_dict(name: str, setting: str, figures: list[Figure]) -> dict[str, Any]:
+def to_dict(name: str, setting: str, figures: list[Figure]) -> dict[str, Any]:
+    """Return figures with their circumstances, for JSON."""
     return {
         "kind": "figures",
         "name": name,

@@ -8,12 +8,12 @@ fewest edges that any remaining vertex has.  The frontier is what remains.
 import numpy as np
 
 import shoal
-from shoal import Program, Scalar, Vertex, advance, atomic, filter, maximum, minimum, reduce, rule, update
+from shoal import Program, Scalar, Vertex, add, advance, atomic, filter, maximum, minimum, reduce, rule, update
 
 
 class CoreNumbers(Program):
     core = Vertex("int32", fill=-1)  # -1: not peeled yet
-    edges_left = Vertex("int32")
+    edges_left = Vertex("int32", combine=add)
     k = Scalar("float64", combine=maximum)
     fewest = Scalar("float64", combine=minimum)
 
@@ -28,8 +28,8 @@ class CoreNumbers(Program):
         return True
 
     @rule
-    def loosen(dst, edges_left, k):
-        if edges_left[dst] > k:  # neither peeled nor about to be
+    def loosen(dst, core, edges_left):
+        if core[dst] == -1:
             atomic.add(edges_left, dst, -1)
 
     @rule

@@ -87,7 +87,7 @@ CASES = {
     relax: {both("distance", "dst"), read("distance", "src"), read("weight", ANYWHERE)},
     keep_parent: {write("parent", "dst"), read("src", ANYWHERE)},
     add_up: {write("total", "vertex"), read("total", "vertex"), read("rank", "vertex")},
-    rows: {both("paths", "dst"), read("paths", "src")},
+    rows: {write("paths", "dst"), read("paths", "src")},
     jump: {write("label", "vertex"), read("label", "vertex"), read("label", ANYWHERE)},
     moved: {read("label", "dst"), write("label", ANYWHERE), read("src", ANYWHERE)},
     through_others: {write("level", "dst"), read("level", "src")},

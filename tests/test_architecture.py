@@ -17,19 +17,23 @@ from shoal.config import CONFIG_NAMES
 PACKAGE = Path(shoal.__file__).parent
 #: Parts that are imported when they are first asked for.
 LAZY = ("shoal.model",)
-HEAVY = ("numba", "scipy", "pyarrow", "pandas", "typer", "rich", "plotly", "cupy", "mpi4py")
+HEAVY = ("numba", "scipy", "pyarrow", "pandas", "typer", "rich", "plotly", "cupy", "mpi4py", "pymetis")
 
 #: From top to bottom: a part may import what stands below it, and itself.
 LAYERS = (
     {"cli"},
     {"commands"},
+    {"planner"},
     {"bench", "memory"},
     {"footprint"},
     {"shoal"},
     {"algorithms"},
     {"run"},
-    {"execution", "model", "placement", "results"},
-    {"generate", "io", "strategies", "transport", "backends"},
+    {"execution", "model", "results"},
+    {"placement"},
+    {"generate", "io"},
+    {"strategies", "transport", "backends"},
+    {"exchanges"},
     {"operators"},
     {"accesses", "graph", "program"},
     {"config", "labels", "progress", "rules", "stats", "symmetry"},
@@ -39,13 +43,13 @@ LAYERS = (
 RANKS = {part: rank for rank, layer in enumerate(LAYERS) for part in layer}
 #: What these parts may import beside themselves, whatever their layer says.
 ONLY = {
-    "backends": {"accesses", "errors", "graph", "operators", "program", "progress", "rules"},
+    "backends": {"accesses", "arrays", "errors", "exchanges", "graph", "operators", "program", "progress", "rules"},
     "model": {"errors", "stats", "strategies"},
-    "strategies": {"config", "errors", "graph"},
+    "strategies": {"arrays", "config", "errors", "graph"},
     "transport": {"config", "errors"},
 }
-#: Graphs are built by compiled kernels, which know arrays only; so are edges drawn, and ids of files numbered.
-BUILT_BY_KERNELS = {("graph", "backends"), ("generate", "backends"), ("io", "backends")}
+#: Graphs are built by compiled kernels, which know arrays only; so are edges drawn, ids of files numbered, graphs cut.
+BUILT_BY_KERNELS = {("graph", "backends"), ("generate", "backends"), ("io", "backends"), ("strategies", "backends")}
 KERNEL_MODULES = re.compile(r"shoal\.backends\.cpu\.(csr|threads|kernels(\..*)?)")
 
 

@@ -16,6 +16,7 @@ import pyarrow.parquet
 import pytest
 
 import shoal
+from command_line import run
 from shoal.cli import main
 from shoal.commands import flow
 
@@ -47,14 +48,6 @@ def folder(tmp_path, monkeypatch):
     Path("no_parquet.parquet").write_text("this is text")
     Path("some_folder").mkdir()
     return tmp_path
-
-
-def run(command, capsys):
-    """Run a command that must succeed and return what it prints."""
-    assert main(shlex.split(command)) == 0, capsys.readouterr().err
-    printed = capsys.readouterr()
-    assert printed.err == ""
-    return printed.out
 
 
 def read_columns(path):

@@ -80,22 +80,32 @@ def test_k_core_is_networkx_s(graph, k):
     assert set(np.flatnonzero(result.edges_left >= k)) == set(expected)
 
 
-def test_core_numbers_are_networkx_s(graph):
-    result = shoal.run(load("core_numbers").CoreNumbers(), graph, degree=graph.degree)
+@pytest.mark.parametrize("devices", ["cpu:1", "cpu:3"])
+def test_core_numbers_are_networkx_s(graph, devices):
+    result = shoal.run(load("core_numbers").CoreNumbers(), graph, degree=graph.degree, devices=devices)
     expected = nx.core_number(as_networkx(graph))
     assert result.core.tolist() == [expected[v] for v in range(graph.num_vertices)]
 
 
-def test_hops_are_those_of_bfs(graph):
-    level = shoal.run(load("hops").Hops(), graph, source=3).level
+def test_a_rule_that_decides_by_a_sum_runs_on_one_device_only(graph):
+    with pytest.raises(shoal.ProgramError, match=r"rule 'lose_edge' .*edges_left on several devices: the rule reads it "
+                                                 r"at dst.*decide in a filter of the advance's output"):  # fmt: skip
+        shoal.run(load("k_core").KCore(), graph, k=3, degree=graph.degree, devices="cpu:3")
+
+
+@pytest.mark.parametrize("devices", ["cpu:1", "cpu:3"])
+def test_hops_are_those_of_bfs(graph, devices):
+    level = shoal.run(load("hops").Hops(), graph, source=3, devices=devices).level
     distance = shoal.bfs(graph, 3).distance
     assert np.where(distance < 0, 2**31 - 1, distance).tolist() == level.tolist()
 
 
-def test_labels_are_the_solution_of_the_linear_system():
+@pytest.mark.parametrize("devices", ["cpu:1", "cpu:3"])
+def test_labels_are_the_solution_of_the_linear_system(devices):
     graph = from_pairs([(0, 1), (1, 2), (2, 3), (3, 4), (1, 3), (5, 6)])
     program = load("label_propagation").LabelPropagation()
-    score = shoal.run(program, graph, known={0: 1.0, 4: 0.0}, degree=graph.degree, tolerance=1e-12).score
+    arguments = {"known": {0: 1.0, 4: 0.0}, "degree": graph.degree, "tolerance": 1e-12}
+    score = shoal.run(program, graph, devices=devices, **arguments).score
     free = [1, 2, 3]
     laplacian = np.diag(graph.degree) - graph.to_scipy().toarray()
     expected = np.linalg.solve(laplacian[np.ix_(free, free)], -laplacian[np.ix_(free, [0])][:, 0])

@@ -142,6 +142,7 @@ def test_figures_keep_their_bounds():
         ("startup", "--scale 8 --repetitions 1 --calls 5", 8),
         ("memory", "--scale 8 --repetitions 1", 8),
         ("user_program", "--scale 8 --repetitions 1", 8),
+        ("devices", "--scale 8 --repetitions 1 --path-length 50 --data missing", 5),
     ],
 )
 def test_script_runs(script, options, num_figures, tmp_path):
@@ -155,6 +156,15 @@ def test_script_runs(script, options, num_figures, tmp_path):
         assert figure["what"] in printed
         assert figure["value"] >= 0
     assert len(document.figures_table(result)) == num_figures + 4
+
+
+def test_partitions_are_a_table():
+    row = {"graph": "road", "partition": "metis", "partition_seconds": 0.25, "cut_percent": 1.5, "border": 1234,
+           "bfs_ms": 7.0, "pagerank_ms": 123.4}  # fmt: skip
+    result = RESULTS["startup"] | {"kind": "devices", "partitions": [row]}
+    table = document.make_tables({"devices": result})["devices"]
+    assert table[2] == "| road | metis | 0.25 | 1.5 | 1,234 | 7 | 123 |"
+    assert table[4:] == document.figures_table(RESULTS["startup"])
 
 
 def environment():

@@ -9,6 +9,7 @@ import itertools
 import tracemalloc
 
 import networkx
+import numba
 import numpy as np
 import pytest
 
@@ -207,8 +208,12 @@ def test_probabilities_are_used():
 def test_shuffle_is_a_permutation(scale):
     from shoal.backends.cpu.kernels import generate as kernels
 
+    @numba.njit
+    def permute(ids, key):
+        kernels.permute_block(ids, len(ids), scale, key)
+
     ids = np.arange(2**scale, dtype=np.uint64)
-    kernels.permute_block(ids, len(ids), scale, np.uint64(split_mix(11, SHUFFLE)))
+    permute(ids, np.uint64(split_mix(11, SHUFFLE)))
     assert ids.tolist()[:50] == [plain_permutation(vertex, scale, 11) for vertex in range(min(50, 2**scale))]
     assert np.array_equal(np.sort(ids), np.arange(2**scale, dtype=np.uint64))
 

@@ -177,7 +177,7 @@ def test_a_long_run_keeps_as_many_rows_as_there_is_room_for(monkeypatch, stats):
     result.including(shoal.run(Hops(), long, source=0, stats=stats).stats)
     totals = result.to_dict()
     assert (totals["num_supersteps"], totals["edges_visited"]) == (2000, 2 * long.num_edges)
-    assert result.trace.num_rows == (300 if stats == "full" else 0)
+    assert result.traces[0].num_rows == (300 if stats == "full" else 0)
     if stats == "full":
         assert (len(totals["supersteps"]), totals["supersteps_dropped"]) == (300, 1700)
 

@@ -28,7 +28,7 @@ from shoal.io import read, write
 from shoal.memory import estimate_memory
 from shoal.operators import advance, compute, everything, filter, gather, reduce, swap, update
 from shoal.placement import Placed, place
-from shoal.program import Constant, Phase, Program, Scalar, Vertex, add, maximum, minimum
+from shoal.program import Constant, Phase, Program, Scalar, Vertex, add, bit_or, first, maximum, minimum
 from shoal.progress import Progress, observe
 from shoal.rules import atomic, rule
 from shoal.run import run
@@ -61,11 +61,13 @@ __all__ = [
     "atomic",
     "betweenness_centrality",
     "bfs",
+    "bit_or",
     "compute",
     "connected_components",
     "estimate_memory",
     "everything",
     "filter",
+    "first",
     "gather",
     "generate",
     "maximum",

@@ -53,6 +53,11 @@ def owned_arrays(rule: Rule, owned: str | None) -> set[str]:
     return here - elsewhere
 
 
+def assigned_names(rule: Rule) -> set[str]:
+    """Return the names that a rule assigns to."""
+    return set(_Body(rule).aliases)
+
+
 @dataclass
 class _Body:
     """What the statements of one rule do to arrays."""
@@ -150,6 +155,8 @@ class _Accesses:
     def __init__(self, rule: Rule) -> None:
         self.rule, self.body = rule, _Body(rule)
         self.explained: set[ast.expr] = set()  # names that stand in an access which is known
+        statements = (node for node in ast.walk(rule.tree) if isinstance(node, ast.Expr))
+        self.unused = {statement.value for statement in statements}  # whose value nobody takes
 
     def find(self) -> Iterator[Access]:
         for node in ast.walk(self.rule.tree):
@@ -159,7 +166,7 @@ class _Accesses:
                 is_read = isinstance(node.ctx, ast.Load)
                 yield from self._at(node.value, node.slice, reads=is_read, writes=not is_read)
             elif isinstance(node, ast.Call) and self.rule.is_atomic(node.func):
-                yield from self._at(node.args[0], node.args[1], reads=True, writes=True)
+                yield from self._at(node.args[0], node.args[1], reads=node not in self.unused, writes=True)
             elif isinstance(node, ast.Call):
                 yield from self._by_call(node)
         for name in self._names():

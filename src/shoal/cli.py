@@ -15,7 +15,7 @@ from typing import Annotated, Any
 import typer
 
 from shoal import __version__
-from shoal.commands import benchmark, files, generators, machine, search, validation, whole_graph
+from shoal.commands import benchmark, files, generators, machine, partition, plan, search, validation, whole_graph
 from shoal.commands.options import INTERRUPTED
 from shoal.errors import ShoalError
 
@@ -43,8 +43,10 @@ for name, command, panel in (
     ("pagerank", whole_graph.pagerank, _ALGORITHMS),
     ("convert", files.convert, _FILES),
     ("info", files.info, _FILES),
+    ("partition", partition.partition, _FILES),
     ("validate", validation.validate, _FILES),
     ("devices", machine.devices, _REST),
+    ("plan", plan.plan, _REST),
     ("bench", benchmark.bench, _REST),
 ):
     app.command(name, rich_help_panel=panel)(command)

@@ -11,17 +11,26 @@ import re
 from dataclasses import dataclass, fields
 from typing import Any
 
-from shoal.errors import ArgumentError, check_choice, check_number
+from shoal.errors import ArgumentError, check_choice, check_integer, check_number
 
 #: Allowed names per axis; every axis but ``stats`` also means it when it says ``auto``.
 AXES: dict[str, tuple[str, ...]] = {
+    "partition": ("auto", "random", "biased-random", "segment", "metis"),
+    "duplication": ("auto", "all", "one-hop"),
+    "communication": ("auto", "selective", "broadcast", "butterfly", "ring"),
     "execution": ("auto", "bsp"),
     "direction": ("auto", "push", "pull"),
     "stats": ("full", "totals"),
 }
 
 #: What ``auto`` becomes where the program does not decide it superstep by superstep.
-RESOLVED = {"devices": "cpu", "execution": "bsp"}
+RESOLVED = {"devices": "cpu", "execution": "bsp", "partition": "segment"}
+
+_EVERYBODY = "everybody is told of every vertex, so everybody must have every vertex"
+#: Pairs of strategies that make no sense together, and why.
+REFUSED: dict[tuple[tuple[str, str], tuple[str, str]], str] = {
+    (("duplication", "one-hop"), ("communication", name)): _EVERYBODY for name in ("broadcast", "butterfly", "ring")
+}
 
 
 @dataclass(frozen=True)
@@ -39,7 +48,16 @@ class RunConfig:
 
     Parameters
     ----------
-    devices : ``"auto"``, ``"cpu"`` (one device, all cores) or ``"cpu:1xT"`` (one device, T threads)
+    devices : ``"auto"``, ``"cpu"`` (one device, all cores), ``"cpu:N"`` (N devices that share the cores) or
+        ``"cpu:NxT"`` (N devices of T threads)
+    partition : which device gets a vertex and its edges: ``"random"``, ``"biased-random"`` (to where its neighbours
+        are), ``"segment"`` (ids in a row, as many edges each), ``"metis"``, an array with each vertex's device, or a
+        function of a graph and a number of devices that returns one
+    duplication : of which other vertices a device has copies: ``"all"``, or ``"one-hop"``, those its edges mention
+    communication : ``"selective"`` (a device is told what concerns it), ``"broadcast"`` (everybody everything),
+        ``"butterfly"`` (that in rounds of few messages; ``fanout`` says how few) or ``"ring"``
+    fanout : of a butterfly: 1 and 2 pair devices up, f exchanges among groups of f
+    partition_seed : of random partitions
     execution : ``"bsp"``, supersteps separated by barriers
     direction : of programs that can push and pull
     do_a, do_b : turn from push to pull when FV > BV do_a, back when FV < BV do_b (see `shoal.backends.cpu`)
@@ -48,6 +66,11 @@ class RunConfig:
     """
 
     devices: str = "auto"
+    partition: Any = "auto"
+    duplication: str = "auto"
+    communication: str = "auto"
+    fanout: int = 1
+    partition_seed: int = 0
     execution: str = "auto"
     direction: str = "auto"
     # The paper's values for social graphs (section VI-A).
@@ -58,7 +81,16 @@ class RunConfig:
 
     def __post_init__(self) -> None:
         for axis, allowed in AXES.items():
-            check_choice(axis, getattr(self, axis), allowed)
+            if axis != "partition" or isinstance(self.partition, str):
+                check_choice(axis, getattr(self, axis), allowed)
+        if not callable(self.partition) and not hasattr(self.partition, "__len__"):
+            names = ", ".join(AXES["partition"])
+            raise ArgumentError(f"partition={self.partition!r} is not known; allowed: {names}, an array or a function")
+        for ((axis, name), (other, value)), reason in REFUSED.items():
+            if getattr(self, axis) == name and getattr(self, other) == value:
+                raise ArgumentError(f"{axis}={name!r} does not go with {other}={value!r}: {reason}")
+        check_integer("partition_seed", self.partition_seed, 0)
+        check_integer("fanout", self.fanout, 1, max(parse_devices(self.devices).num_devices, 1))
         check_number("do_a", self.do_a, 0)
         check_number("do_b", self.do_b, 0)
         if not isinstance(self.deterministic, bool):
@@ -67,18 +99,21 @@ class RunConfig:
 
     def resolved(self) -> dict[str, Any]:
         """Return the values in force, with ``auto`` replaced where the choice is made before the run."""
-        return dict(_resolve(self))
+        return dict(_resolve(self) if isinstance(self.partition, str) else _resolve.__wrapped__(self))
 
 
 @functools.lru_cache(maxsize=128)
 def _resolve(config: RunConfig) -> dict[str, Any]:
     values = {field.name: getattr(config, field.name) for field in fields(config)}
+    if not isinstance(config.partition, str):
+        values["partition"] = getattr(config.partition, "__name__", "array")
     for axis, value in RESOLVED.items():
         if values[axis] == "auto":
             values[axis] = value
     return values
 
 
+MAX_DEVICES = 1024  # far more than any box has; each takes a thread
 _CPU = re.compile(r"cpu(?::(\d+)(?:x(\d+))?)?")
 
 
@@ -88,13 +123,16 @@ def parse_devices(devices: Any) -> DeviceSpec:
         return DeviceSpec("cpu", 1, None)
     match = _CPU.fullmatch(devices) if isinstance(devices, str) else None
     if match is None:
-        raise ArgumentError(f"devices={devices!r} is not known; allowed: auto, cpu, cpu:1xT (T threads)")
+        raise ArgumentError(
+            f"devices={devices!r} is not known; allowed: auto, cpu, cpu:N (N devices), cpu:NxT (of T threads each)"
+        )
     count = int(match[1] or 1)
     threads = int(match[2]) if match[2] else None
-    if count != 1:
-        raise ArgumentError(f"devices={devices!r} asks for {count} devices; this version runs on one: cpu or cpu:1xT")
-    if threads == 0:
-        raise ArgumentError(f"devices={devices!r} asks for 0 threads; it must be at least 1")
+    for number, what in ((count, "devices"), (threads, "threads")):
+        if number == 0:
+            raise ArgumentError(f"devices={devices!r} asks for 0 {what}; it must be at least 1")
+    if count > MAX_DEVICES:
+        raise ArgumentError(f"devices={devices!r} asks for {count} devices; at most {MAX_DEVICES} are allowed")
     return DeviceSpec("cpu", count, threads)
 
 

@@ -37,6 +37,24 @@ class OutOfMemoryError(ShoalError, MemoryError):
     """A run needs more memory than it may use: the message says how much."""
 
 
+class Allocating:
+    """Say what did not fit, where memory runs out: ``with Allocating("the fields of", "BFS"):``."""
+
+    __slots__ = ("words",)
+
+    def __init__(self, *words: str) -> None:
+        self.words = words
+
+    def __enter__(self) -> None:
+        """Begin to watch."""
+
+    def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, _: Any) -> None:
+        """Turn a bare MemoryError into one that says what was allocated."""
+        if isinstance(error, MemoryError) and not isinstance(error, ShoalError):
+            detail = f" ({error})" if str(error) else ""
+            raise OutOfMemoryError(f"{' '.join(self.words)} do not fit in memory{detail}") from error
+
+
 class ConvergenceError(ShoalError, ArithmeticError):
     """An iteration ended without reaching its tolerance, or a count left the range of its type."""
 

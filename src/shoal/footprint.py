@@ -6,6 +6,7 @@ The buffers' lengths are those of `shoal.backends.cpu.buffers`; a test holds the
 
 from __future__ import annotations
 
+import copy
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -65,13 +66,18 @@ def one_after_the_other(stages: list[Stage]) -> list[Stage]:
 
 
 class Footprint:
-    """The device's share: state and buffers of programs on a graph of given sizes."""
+    """The device's share: state and buffers of programs on a graph of given sizes.
 
-    def __init__(self, sizes: Sizes, config: RunConfig) -> None:
-        from shoal.backends.cpu.backend import SMALL_EDGES, CPUDevice
+    With ``duplication`` it is one of several devices, and the sizes are those of its part.
+    """
 
-        self.sizes, self.config = sizes, config
-        threads = CPUDevice(parse_devices(config.devices).threads_per_device).num_threads
+    def __init__(self, sizes: Sizes, config: RunConfig, duplication: str | None = None) -> None:
+        from shoal.backends.cpu.backend import SMALL_EDGES, make_devices
+
+        self.sizes, self.config, self.duplication = sizes, config, duplication
+        self._sources: dict[Any, tuple[Program, Any]] = {}  # with the program, so that its id is not another's
+        spec = parse_devices(config.devices)
+        threads = make_devices(spec.num_devices, spec.threads_per_device)[0].num_threads
         self.num_threads = 1 if sizes.num_edges < SMALL_EDGES else threads
 
     def stage(self, program: Program, *, constants: int = 0, others: int = 0, begins_everywhere: bool = True) -> Stage:
@@ -89,7 +95,7 @@ class Footprint:
         uses_in_edges = False
         vertex = self.sizes.vertex_dtype.itemsize
         for phase in program.phases():
-            source = self._source(program, phase)
+            source = self.source(program, phase)
             uses_in_edges |= source.uses_in_edges
             lengths = BufferSizes(source.flow, phase, self.sizes.num_vertices, self.num_threads)
             fixed = self._fixed_bytes(source, lengths)
@@ -108,8 +114,21 @@ class Footprint:
         workspace = queue + INT64_BYTES * levels
         return Stage(state, buffers, others + temporary + OBJECT_BYTES, uses_in_edges, workspace)
 
-    def _source(self, program: Program, phase: Phase) -> Any:
-        from shoal.backends.cpu.backend import field_dtype
+    def resized(self, num_vertices: int) -> Footprint:
+        """Return the same for a part of so many vertices."""
+        other = copy.copy(self)
+        other.sizes = replace(self.sizes, num_vertices=num_vertices)
+        return other
+
+    def source(self, program: Program, phase: Phase) -> Any:
+        """Return the generated text of a phase, with what a run of it needs; it is not compiled."""
+        key = (id(program), getattr(phase.step, "__name__", ""))
+        if key not in self._sources:
+            self._sources[key] = program, self._write(program, phase)
+        return self._sources[key][1]
+
+    def _write(self, program: Program, phase: Phase) -> Any:
+        from shoal.backends.cpu.backend import field_dtype, mark_outputs
         from shoal.backends.cpu.generator import write_phase
         from shoal.operators import record
 
@@ -117,9 +136,12 @@ class Footprint:
         for operator in recording.operators:
             if operator.options.get("direction") == "auto":
                 operator.options["direction"] = self.config.direction
+        if self.duplication is not None:
+            mark_outputs(recording)
         is_weighted = self.sizes.weight_dtype is not None
         dtypes = {n: field_dtype(f, self.sizes.vertex_dtype) for n, f in recording.fields.items()}
-        return write_phase(recording, phase, dtypes, is_weighted=is_weighted, title=type(program).__name__)
+        title = type(program).__name__
+        return write_phase(recording, phase, dtypes, is_weighted=is_weighted, title=title, duplication=self.duplication)
 
     def _state_bytes(self, program: Program) -> int:
         from shoal.backends.cpu.backend import field_dtype
@@ -145,5 +167,7 @@ class Footprint:
         from shoal.backends.cpu.kernels.vertices import BLOCK
 
         words = control_size(len(source.flow.operators)) + lengths.work + lengths.trace_rows * NUM_TRACE_COLUMNS
-        words += -(-self.sizes.num_vertices // BLOCK) * len(source.partials)
-        return INT64_BYTES * words + self.num_threads * OUTBOX * self.sizes.vertex_dtype.itemsize
+        sizes = [dtype.itemsize // INT64_BYTES for dtype in source.partials.values()]
+        words += -(-self.sizes.num_vertices // BLOCK) * sum(sizes)
+        outboxes = self.num_threads * (1 if self.duplication is None else 2)
+        return INT64_BYTES * words + outboxes * OUTBOX * self.sizes.vertex_dtype.itemsize

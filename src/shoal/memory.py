@@ -70,7 +70,7 @@ def estimate_memory(
     >>> need.total_bytes - need.graph_bytes < 24 * 1_000_000
     True
     """
-    sizes = _sizes_of(graph_or_sizes, directed)
+    sizes = sizes_of(graph_or_sizes, directed)
     strategies = {name: options.pop(name) for name in list(options) if name in CONFIG_NAMES}
     device = Footprint(sizes, make_config(strategies))
     if isinstance(algorithm, Program):
@@ -89,7 +89,8 @@ def estimate_memory(
     return MemoryEstimate(graph_bytes, largest.state_bytes, largest.buffer_bytes, others + sorting)
 
 
-def _sizes_of(given: Graph | tuple, directed: bool | None) -> Sizes:
+def sizes_of(given: Graph | tuple, directed: bool | None = None) -> Sizes:
+    """Return the sizes and types of a graph, or of one that is given by its numbers."""
     if isinstance(given, Graph):
         if directed is not None:
             raise ArgumentError(f"directed={directed!r} is not allowed with a graph; it is for sizes")

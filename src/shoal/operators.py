@@ -18,7 +18,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from shoal.errors import ProgramError, check_choice, check_integer
-from shoal.program import Combiner, Field, Phase, Program, Scalar, Vertex, add
+from shoal.program import Combiner, Field, Phase, Program, Scalar, Vertex, add, maximum, minimum
 from shoal.rules import RESERVED, Rule
 from shoal.values import shown
 
@@ -173,7 +173,7 @@ def gather(
     """
     _current("gather")
     options = {"dtype": check_choice("dtype", dtype, GATHER_DTYPES)}
-    if not isinstance(combine, Combiner):
+    if combine not in (add, minimum, maximum):
         raise ProgramError(f"gather: combine={combine!r} is not known; allowed: add, minimum, maximum")
     rules = {"rule": _check_rule("gather", "rule", rule), "finish": _check_rule("gather", "finish", finish)}
     _append(

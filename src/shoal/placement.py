@@ -3,10 +3,14 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+import os
+import threading
+from dataclasses import dataclass, field
 from typing import Any
 
-from shoal.config import DEFAULT, parse_devices
+import numpy as np
+
+from shoal.config import DEFAULT, RunConfig, parse_devices
 from shoal.errors import ArgumentError
 from shoal.graph import Graph
 
@@ -17,37 +21,137 @@ class Placed:
 
     graph: Graph
     devices: str
-    shards: tuple[Any, ...]
+    num_devices: int = 1
+    partition: Any = "auto"
+    duplication: str = "auto"
+    owner: Any = field(default=None, repr=False)  # device of each vertex, where there are several
+    _shards: dict[Any, tuple[Any, ...]] = field(default_factory=dict, repr=False)
+    _lock: Any = field(default_factory=threading.Lock, repr=False)
+
+    @property
+    def shards(self) -> tuple[Any, ...]:
+        """The shard of the one device that there is."""
+        return self.shards_for(None, with_in_edges=False)
+
+    def shards_for(self, duplication: str | None, *, with_in_edges: bool) -> tuple[Any, ...]:
+        """Return a shard for each device, made now or by an earlier run."""
+        key = (duplication, with_in_edges and duplication is not None)
+        found = self._shards.get(key)
+        if found is None:
+            with self._lock:
+                found = self._shards.get(key)
+                if found is None:
+                    found = self._shards[key] = self._make_shards(duplication, with_in_edges)
+        return found
+
+    def keep_parts(self, duplication: str, parts: list[Any], *, with_in_edges: bool) -> None:
+        """Use parts that are made already; those with incoming edges serve programs without, too."""
+        shards = self._as_shards(parts)
+        for has_in_edges in {False, with_in_edges}:
+            self._shards[duplication, has_in_edges] = shards
+
+    def _make_shards(self, duplication: str | None, with_in_edges: bool) -> tuple[Any, ...]:
+        if duplication is None:
+            return self._as_shards([None])
+        from shoal.strategies.duplication import build_subgraphs
+
+        parts = build_subgraphs(self.graph, self.owner, self.num_devices, duplication, with_in_edges=with_in_edges)
+        return self._as_shards(parts)
+
+    def _as_shards(self, parts: list[Any]) -> tuple[Any, ...]:
+        from shoal.backends.cpu.backend import make_devices
+
+        devices = make_devices(self.num_devices, parse_devices(self.devices).threads_per_device)
+        return tuple(device.place(self.graph, part) for device, part in zip(devices, parts, strict=True))
 
 
-def place(graph: Graph, devices: str = DEFAULT.devices) -> Placed:
+def place(
+    graph: Graph,
+    devices: str = DEFAULT.devices,
+    *,
+    partition: Any = DEFAULT.partition,
+    duplication: str = DEFAULT.duplication,
+    partition_seed: int = DEFAULT.partition_seed,
+    shards: str | os.PathLike[str] | None = None,
+) -> Placed:
     """Put ``graph`` on ``devices`` and return it as it lies there.
+
+    Parameters
+    ----------
+    partition, duplication, partition_seed : where there are several devices: see `RunConfig`
+    shards : a folder that ``shoal partition --output`` wrote for this graph: its parts are mapped, not made
 
     Examples
     --------
     >>> import shoal
-    >>> placed = shoal.place(shoal.Graph.from_edges([0, 1], [1, 2]), devices="cpu")
+    >>> placed = shoal.place(shoal.Graph.from_edges([0, 1], [1, 2]), devices="cpu:2", partition="segment")
     >>> shoal.bfs(placed, 0).distance.tolist()
     [0, 1, 2]
     """
     if not isinstance(graph, Graph):
         raise ArgumentError(f"graph is a {type(graph).__name__}; it must be a shoal.Graph")
-    spec = parse_devices(devices)
-    from shoal.backends.cpu.backend import CPUDevice
+    config = RunConfig(devices=devices, partition=partition, duplication=duplication, partition_seed=partition_seed)
+    if shards is not None:
+        return _place_shards(graph, config, os.fspath(shards))
+    num_devices = parse_devices(devices).num_devices
+    if num_devices == 1:
+        return Placed(graph, devices, 1, partition, duplication)
+    from shoal.strategies.partition import partition_graph
 
-    device = CPUDevice(spec.threads_per_device)
-    return Placed(graph, devices, (device.place(graph),))
+    name = config.resolved()["partition"] if isinstance(partition, str) else partition
+    owner = partition_graph(graph, num_devices, name, partition_seed)
+    return Placed(graph, devices, num_devices, partition, duplication, owner)
 
 
-def placed_on(graph: Graph | Placed, devices: str) -> Placed:
-    """Return ``graph`` placed on ``devices``: as it is, or from the graph's own memory of earlier calls."""
+def _place_shards(graph: Graph, config: RunConfig, path: str) -> Placed:
+    """Return a graph placed as the parts in a folder are."""
+    from shoal.io.shards import read_shards
+
+    manifest, parts = read_shards(path)
+    written = (manifest.num_vertices, manifest.num_edges, manifest.is_directed)
+    if written != (graph.num_vertices, graph.num_edges, graph.is_directed):
+        raise ArgumentError(f"shards={path!r} are parts of another graph: of {manifest.num_vertices} vertices and "
+                            f"{manifest.num_edges} stored edges; this one has {graph.num_vertices} and "
+                            f"{graph.num_edges}")  # fmt: skip
+    devices = f"cpu:{manifest.num_devices}" if config.devices == "auto" else config.devices
+    for name, value, fitting in (("devices", parse_devices(devices).num_devices, manifest.num_devices),
+                                 ("partition", config.partition, manifest.partition),
+                                 ("duplication", config.duplication, manifest.duplication)):  # fmt: skip
+        if value not in ("auto", fitting):
+            raise ArgumentError(f"{name}={value!r} does not fit: the parts in shards={path!r} are of {fitting!r}")
+    owner = np.empty(graph.num_vertices, np.uint16)
+    for part in parts:
+        owner[part.owned if part.global_ids is None else part.global_ids[part.owned]] = part.device
+    placed = Placed(graph, devices, manifest.num_devices, manifest.partition, manifest.duplication, owner)
+    if manifest.num_devices > 1:
+        placed.keep_parts(manifest.duplication, parts, with_in_edges=manifest.has_in_edges)
+    return placed
+
+
+def placed_for(graph: Graph | Placed, config: RunConfig) -> Placed:
+    """Return ``graph`` placed as a configuration asks: as it is, or from the graph's own memory of earlier calls."""
     if isinstance(graph, Placed):
-        if devices not in ("auto", graph.devices):
-            raise ArgumentError(f"devices={devices!r} does not fit: the graph is placed on {graph.devices!r}")
+        _check_placed(graph, config)
         return graph
     if not isinstance(graph, Graph):
         raise ArgumentError(f"graph is a {type(graph).__name__}; it must be a shoal.Graph or what shoal.place returned")
-    placed = graph._cache.get(("placed", devices))
+    if not isinstance(config.partition, str):
+        return place(graph, config.devices, partition=config.partition)
+    key = ("placed", config.devices, config.partition, config.partition_seed)
+    placed = graph._cache.get(key)
     if placed is None:
-        placed = graph._cache[("placed", devices)] = place(graph, devices)
+        placed = place(graph, config.devices, partition=config.partition, partition_seed=config.partition_seed)
+        graph._cache[key] = placed
     return placed
+
+
+def _check_placed(placed: Placed, config: RunConfig) -> None:
+    """Refuse what a graph is not placed for."""
+    if config.devices not in ("auto", placed.devices):
+        raise ArgumentError(f"devices={config.devices!r} does not fit: the graph is placed on {placed.devices!r}")
+    for name, wanted, given in (("partition", config.partition, placed.partition),
+                                ("duplication", config.duplication, placed.duplication)):  # fmt: skip
+        is_free = isinstance(wanted, str) and (wanted == "auto" or (name == "duplication" and given == "auto"))
+        is_same = wanted is given or (isinstance(wanted, str) and isinstance(given, str) and wanted == given)
+        if not is_free and not is_same:
+            raise ArgumentError(f"{name}={wanted!r} does not fit: the graph is placed by {name}={given!r}")

@@ -21,23 +21,30 @@ from shoal.values import as_dtype, as_number, shown
 
 @dataclass(frozen=True)
 class Combiner:
-    """How two values of one element become one: by name, with the value that changes nothing."""
+    """How two values of one element become one: by name, with the value that changes nothing.
+
+    `first` keeps what is there, and takes another value only where there is none: where the field is as it was filled.
+    """
 
     name: str
-    numpy_function: Any
 
-    def identity(self, dtype: np.dtype) -> Any:
-        """Return the element that combining leaves unchanged."""
-        if self.name == "add":
+    def identity(self, dtype: np.dtype, fill: Any = 0) -> Any:
+        """Return the element that combining leaves unchanged; `first` has none but the field's ``fill``."""
+        if self.name in ("add", "bit_or"):
             return dtype.type(0)
+        if self.name == "first":
+            return dtype.type(fill)
         if dtype.kind == "f":
             return dtype.type(np.inf if self.name == "minimum" else -np.inf)
         return dtype.type(np.iinfo(dtype).max if self.name == "minimum" else np.iinfo(dtype).min)
 
 
-minimum = Combiner("minimum", np.minimum)
-maximum = Combiner("maximum", np.maximum)
-add = Combiner("add", np.add)
+minimum = Combiner("minimum")
+maximum = Combiner("maximum")
+add = Combiner("add")
+bit_or = Combiner("bit_or")
+first = Combiner("first")
+_COMBINERS = (minimum, maximum, add, bit_or, first)
 
 #: Stands for the width of the graph's vertex ids, where a field's dtype is asked for.
 VERTEX_ID = "vertex"
@@ -51,13 +58,15 @@ class Vertex:
     ----------
     dtype : element type, or ``"vertex"`` for vertex ids
     fill : value at the start
-    combine : how a value computed elsewhere is merged; None for state that is never sent
+    combine : how values that several devices computed for one vertex become one: `minimum`, `maximum`, `add`, `bit_or`,
+        `first`, or a rule over ``vertex`` and ``value`` that merges the value and says whether that changed anything;
+        needed only for what a push writes at ``dst``, or a rule anywhere
     width : elements per vertex; with None the array has one dimension
     """
 
     dtype: str
     fill: float | int = 0
-    combine: Combiner | None = None
+    combine: Combiner | Rule | None = None
     width: int | None = None
 
 
@@ -189,11 +198,25 @@ def _check_declaration(place: str, declared: Field) -> None:
     if isinstance(declared, Constant):
         return
     as_number(f"{place}: fill", declared.fill, dtype)
-    if declared.combine not in (None, minimum, maximum, add) or (isinstance(declared, Scalar) and not declared.combine):
-        raise ProgramError(f"{place}: combine={declared.combine!r} is not known; allowed: add, minimum, maximum")
+    _check_combiner(place, declared, dtype)
     width = getattr(declared, "width", None)
     if width is not None and (not isinstance(width, int) or isinstance(width, bool) or width < 1):
         raise ProgramError(f"{place}: width={width!r} is not allowed; it must be a whole number of at least 1, or None")
+
+
+def _check_combiner(place: str, declared: Vertex | Scalar, dtype: np.dtype) -> None:
+    combine = declared.combine
+    if isinstance(declared, Scalar):
+        if combine not in (minimum, maximum, add):
+            raise ProgramError(f"{place}: combine={combine!r} is not known; allowed: add, minimum, maximum")
+        return
+    if combine is not None and combine not in _COMBINERS and not isinstance(combine, Rule):
+        names = ", ".join(combiner.name for combiner in _COMBINERS)
+        raise ProgramError(f"{place}: combine={combine!r} is not known; allowed: {names}, or a rule")
+    if combine is bit_or and dtype.kind not in "iu":
+        raise ProgramError(f"{place}: combine=bit_or needs whole numbers, not {dtype}")
+    if isinstance(combine, Rule) and declared.width is not None:
+        raise ProgramError(f"{place}: combine is a rule; a field of width={declared.width} needs one of the combiners")
 
 
 def check_vertex_fills(program: Program, fields: dict[str, Field], vertex_dtype: np.dtype) -> None:

@@ -8,7 +8,7 @@ from typing import Any
 from shoal.config import CONFIG_NAMES, DEFAULT, RunConfig
 from shoal.errors import ArgumentError
 from shoal.graph import Graph
-from shoal.placement import Placed, placed_on
+from shoal.placement import Placed, placed_for
 from shoal.program import Constant, Program, Vertex
 from shoal.stats import Stats
 
@@ -53,7 +53,7 @@ def run(program: Program, graph: Graph | Placed, **options: Any) -> ProgramResul
 
 def run_configured(program: Program, graph: Graph | Placed, config: RunConfig, arguments: dict[str, Any]) -> Any:
     """Run a program under a ready configuration and return its final state and statistics."""
-    placed = placed_on(graph, config.devices)
+    placed = placed_for(graph, config)
     from shoal.execution.bsp import execute
 
-    return execute(program, placed.shards[0], config, arguments)
+    return execute(program, placed, config, arguments)

@@ -10,27 +10,32 @@ import numpy as np
 
 _DIRECTIONS = ("push", "pull")
 _EDGES = 3  # the column of edges looked at
-#: A row has 48 bytes: 48 MB at most, however long a run is.  Road networks of a continent need some ten thousand rows.
+#: Columns that are added up over supersteps and devices, with their names; nanoseconds become seconds.
+_COUNTED = {"edges_visited": 3, "messages": 6, "items_sent": 7, "bytes_sent": 8, "items_combined": 9}
+_IDLE = 10
+_NUM_COLUMNS = 11
+#: A row has 88 bytes: 88 MB at most, however long a run is.  Road networks of a continent need some ten thousand rows.
 MAX_ROWS = 1_000_000
 
 
 @dataclass
 class Trace:
-    """The supersteps of a run: always their number and edges, and the first `MAX_ROWS` of their rows if wanted.
+    """The supersteps of a run on one device: always their number and sums, and the first `MAX_ROWS` rows if wanted.
 
-    A row: begin and end (ns), frontier size, edges looked at, direction, output size.
+    A row: begin and end (ns), frontier size, edges looked at, direction, output size, messages, items and bytes sent,
+    items combined, ns spent waiting for other devices.
     """
 
     keeps_rows: bool = True
     num_supersteps: int = 0
-    edges_visited: int = 0
+    sums: np.ndarray = field(default_factory=lambda: np.zeros(_NUM_COLUMNS, np.int64))
     chunks: list[np.ndarray] = field(default_factory=list)
     num_rows: int = 0
 
     def add(self, rows: np.ndarray) -> None:
         """Count supersteps, and keep their rows as long as there is room."""
         self.num_supersteps += len(rows)
-        self.edges_visited += int(np.add.reduce(rows[:, _EDGES]))
+        self.sums += np.add.reduce(rows)
         self._keep(rows)
 
     def include(self, other: Trace) -> None:
@@ -39,7 +44,7 @@ class Trace:
             for rows in other.chunks:
                 self._keep(rows)
         self.num_supersteps += other.num_supersteps
-        self.edges_visited += other.edges_visited
+        self.sums += other.sums
 
     def _keep(self, rows: np.ndarray) -> None:
         room = MAX_ROWS - self.num_rows
@@ -65,7 +70,7 @@ class Stats:
     seconds: float
     peak_memory_bytes: int
     config: dict[str, Any]
-    trace: Trace
+    traces: list[Trace]  # of each device
     algorithm: str = ""
     num_threads: int = 1
     extra: dict[str, Any] = field(default_factory=dict)
@@ -73,18 +78,22 @@ class Stats:
     @property
     def num_supersteps(self) -> int:
         """Number of supersteps over all phases."""
-        return self.trace.num_supersteps
+        return self.traces[0].num_supersteps
 
     @property
     def edges_visited(self) -> int:
         """Edges looked at (W)."""
-        return self.trace.edges_visited
+        return self._total(_EDGES)
+
+    def _total(self, column: int) -> int:
+        return sum(int(trace.sums[column]) for trace in self.traces)
 
     def including(self, other: Stats) -> Stats:
         """Add a run that belongs to the same call; return the sum."""
         self.seconds += other.seconds
         self.peak_memory_bytes = max(self.peak_memory_bytes, other.peak_memory_bytes)
-        self.trace.include(other.trace)
+        for trace, more in zip(self.traces, other.traces, strict=True):
+            trace.include(more)
         return self
 
     def to_dict(self) -> dict[str, Any]:
@@ -96,23 +105,20 @@ class Stats:
             "algorithm": self.algorithm,
             "seconds": self.seconds,
             "num_supersteps": self.num_supersteps,
-            "edges_visited": self.edges_visited,
-            "items_combined": 0,
-            "messages": 0,
-            "items_sent": 0,
-            "bytes_sent": 0,
-            "idle_seconds": 0.0,
+            **{name: self._total(column) for name, column in _COUNTED.items()},
+            "idle_seconds": self._total(_IDLE) / 1e9,
             "peak_memory_bytes": self.peak_memory_bytes,
             "stolen_edges": 0,
             "work_items": 0,
-            "num_devices": 1,
+            "num_devices": len(self.traces),
             "num_threads": self.num_threads,
             "config": dict(self.config),
             **self.extra,
         }
-        if self.trace.keeps_rows:
-            totals["supersteps"] = [_superstep(row) for row in self.trace.rows()]
-            totals["supersteps_dropped"] = self.trace.num_dropped
+        if self.traces[0].keeps_rows:
+            by_device = [trace.rows() for trace in self.traces]
+            totals["supersteps"] = [_superstep(rows) for rows in zip(*by_device, strict=True)]
+            totals["supersteps_dropped"] = self.traces[0].num_dropped
         return totals
 
     def __repr__(self) -> str:
@@ -122,17 +128,13 @@ class Stats:
         )
 
 
-def _superstep(row: list[int]) -> dict[str, Any]:
-    begin, end, frontier_size, edges, direction, _ = row
+def _superstep(rows: tuple[list[int], ...]) -> dict[str, Any]:
+    """Return one superstep: for every key a list over the devices."""
     return {
-        "seconds": [(end - begin) / 1e9],
-        "frontier_size": [frontier_size],
-        "direction": [_DIRECTIONS[direction]],
-        "edges_visited": [edges],
-        "items_combined": [0],
-        "messages": [0],
-        "items_sent": [0],
-        "bytes_sent": [0],
-        "idle_seconds": [0.0],
-        "stolen_edges": [0],
+        "seconds": [(row[1] - row[0]) / 1e9 for row in rows],
+        "frontier_size": [row[2] for row in rows],
+        "direction": [_DIRECTIONS[row[4]] for row in rows],
+        **{name: [row[column] for row in rows] for name, column in _COUNTED.items()},
+        "idle_seconds": [row[_IDLE] / 1e9 for row in rows],
+        "stolen_edges": [0 for _ in rows],
     }

@@ -24,7 +24,7 @@ from shoal.errors import ArgumentError, ConvergenceError, check_integer
 from shoal.graph import Graph
 from shoal.operators import advance, compute, reduce, swap, update
 from shoal.placement import Placed
-from shoal.program import Phase, Program, Scalar, Vertex, add, maximum
+from shoal.program import Phase, Program, Scalar, Vertex, add, bit_or, maximum
 from shoal.results import CentralityResult
 from shoal.rules import Rule, atomic, rule
 from shoal.run import run_configured
@@ -38,18 +38,18 @@ WIDEST_VERTICES = 2048
 class Betweenness(Program):
     """Dependencies of one batch of sources, added up per vertex."""
 
-    centrality = Vertex("float64", combine=add)
+    centrality = Vertex("float64")
     level = Scalar("int64", combine=maximum)
     most_paths = Scalar("float64", combine=maximum)
 
     def __init__(self, width: int) -> None:
         self.width = width
         mask = "uint8" if width <= 8 else "uint16"
-        self.visit, self.seen, self.found = Vertex(mask), Vertex(mask), Vertex(mask)
+        self.visit, self.seen, self.found = Vertex(mask), Vertex(mask), Vertex(mask, combine=bit_or)
         self.level_mask, self.deeper_mask = Vertex(mask), Vertex(mask)
         self.depth = Vertex("int32", fill=-1, width=width)
         self.paths = Vertex("float64", combine=add, width=width)
-        self.dependency = Vertex("float64", combine=add, width=width)
+        self.dependency = Vertex("float64", width=width)
         self.share = Vertex("float64", width=width)
         for name, made in _rules(width).items():
             setattr(self, name, made)

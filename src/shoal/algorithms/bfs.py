@@ -20,7 +20,7 @@ from shoal.errors import ArgumentError, check_integer
 from shoal.graph import Graph
 from shoal.operators import advance, compute, everything, gather
 from shoal.placement import Placed
-from shoal.program import Constant, Phase, Program, Vertex, minimum
+from shoal.program import Constant, Phase, Program, Vertex, bit_or, first, minimum
 from shoal.results import TraversalResult
 from shoal.rules import atomic, rule
 from shoal.run import run_configured
@@ -33,8 +33,8 @@ MAX_BATCH = 64  # bits in the word of sources that each vertex carries
 class BFS(Program):
     """Hops and parents from one source."""
 
-    distance = Vertex("int32", fill=UNREACHED, combine=minimum)
-    parent = Vertex("vertex", fill=UNREACHED)
+    distance = Vertex("int32", fill=UNREACHED, combine=first)
+    parent = Vertex("vertex", fill=UNREACHED, combine=first)
     targets = Constant("vertex", is_array=True)
 
     def __init__(self, cutoff: int | None = None, has_targets: bool = False) -> None:
@@ -78,12 +78,12 @@ class BatchBFS(Program):
 
     visit = Vertex("uint64")  # sources whose frontier the vertex is in
     seen = Vertex("uint64")
-    found = Vertex("uint64")  # sources that reach the vertex in this superstep
+    found = Vertex("uint64", combine=bit_or)  # sources that reach the vertex in this superstep
     everyone = Constant("uint64")
 
     def __init__(self, width: int, cutoff: int | None = None) -> None:
-        self.distance = Vertex("int32", fill=UNREACHED, combine=minimum, width=width)
-        self.parent = Vertex("vertex", fill=UNREACHED, width=width)
+        self.distance = Vertex("int32", fill=UNREACHED, combine=first, width=width)
+        self.parent = Vertex("vertex", fill=UNREACHED, combine=first, width=width)
         self.max_distance = cutoff
 
     def start(self, sources: np.ndarray) -> np.ndarray:
@@ -219,11 +219,11 @@ def _bfs_batch(graph, plain: Graph, source: Any, cutoff: int | None, config: Run
     distance = np.empty((len(sources), plain.num_vertices), np.int32)
     parent = np.empty(distance.shape, plain.indices.dtype)
     stats = None
-    for first in range(0, len(sources), MAX_BATCH):
-        batch = sources[first : first + MAX_BATCH]
+    for begin in range(0, len(sources), MAX_BATCH):
+        batch = sources[begin : begin + MAX_BATCH]
         outcome = run_configured(BatchBFS(len(batch), cutoff), graph, config, {"sources": batch})
-        distance[first : first + MAX_BATCH] = outcome.state["distance"].T
-        parent[first : first + MAX_BATCH] = outcome.state["parent"].T
+        distance[begin : begin + MAX_BATCH] = outcome.state["distance"].T
+        parent[begin : begin + MAX_BATCH] = outcome.state["parent"].T
         stats = outcome.stats if stats is None else stats.including(outcome.stats)
         del outcome  # its arrays are not needed while the next batch runs
     if config.deterministic:

@@ -1,13 +1,13 @@
 # SPDX-License-Identifier: Apache-2.0
 """Connected components by sampling first (Afforest: Sutton, Ben-Nun, Barak, IPDPS 2018).
 
-Labels are pointers into trees whose root is the smallest id of the tree; `hook` joins two trees and shortens the way of
-the vertex at hand, `compress` makes every vertex point to its root.  Where ids follow the graph's shape, as on a road
-network, a vertex's neighbours of lower ids point to their roots already when its turn comes, so one pass does both.
-Joining along each vertex's first two edges finds most of the largest component; it is guessed from a sample, and then
-only the vertices outside it look at the rest of their edges: an edge between the two has an end outside.  In a directed
-graph that end may not own the edge, so there nobody is left out.  Any label may be guessed: a bad guess costs time,
-never correctness.
+Labels are pointers into trees whose root is the smallest id of the tree; `_join` joins two trees and shortens the way
+of the vertex at hand, `compress` makes every vertex point to its root.  Where ids follow the graph's shape, as on a
+road network, a vertex's neighbours of lower ids point to their roots already when its turn comes, so one pass does
+both.  Joining along each vertex's first two edges finds most of the largest component; it is guessed from a sample, and
+then only the vertices outside it look at the rest of their edges: an edge between the two has an end outside.  In a
+directed graph that end may not own the edge, so there nobody is left out.  Any label may be guessed: a bad guess costs
+time, never correctness.  Devices send one another their pointers, and join along them as along edges.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ from shoal.algorithms.verify_components import verify_components
 from shoal.graph import Graph
 from shoal.operators import advance, compute, everything, filter, reduce, update
 from shoal.placement import Placed
-from shoal.program import Phase, Program, Scalar, Vertex, add, maximum, minimum
+from shoal.program import Phase, Program, Scalar, Vertex, add, maximum
 from shoal.results import ComponentsResult
 from shoal.rules import atomic, rule
 from shoal.run import run_configured
@@ -28,10 +28,35 @@ SAMPLED_EDGES = 2  # the paper's choice: a third round costs more than it saves
 NUM_SAMPLES = 1024
 
 
+@rule
+def _join(one, other, label):
+    own = label[one]
+    left = own
+    right = label[other]
+    while left != right:
+        high = max(left, right)
+        low = min(left, right)
+        above = label[high]
+        if above == low or (above == high and atomic.compare_exchange(label, high, high, low)):
+            left = low
+            break
+        left = label[label[high]]
+        right = label[low]
+    # Here left is above the vertex.  What is no root stays none, so its pointer may be moved up without an atomic.
+    if left != own and own != one:
+        label[one] = left
+
+
+@rule
+def _join_with_received(vertex, value, label):
+    _join(vertex, value, label)
+    return True
+
+
 class Components(Program):
     """Label of the component of every vertex: its smallest id."""
 
-    label = Vertex("vertex", combine=minimum)
+    label = Vertex("vertex", combine=_join_with_received)
     largest = Scalar("int64", combine=maximum)
     count = Scalar("int64", combine=add)
 
@@ -44,21 +69,7 @@ class Components(Program):
 
     @rule
     def hook(src, dst, label):
-        own = label[src]
-        left = own
-        right = label[dst]
-        while left != right:
-            high = max(left, right)
-            low = min(left, right)
-            above = label[high]
-            if above == low or (above == high and atomic.compare_exchange(label, high, high, low)):
-                left = low
-                break
-            left = label[label[high]]
-            right = label[low]
-        # Here left is above src.  What is no root stays none, and only src's own thread moves its pointer.
-        if left != own and own != src:
-            label[src] = left
+        _join(src, dst, label)
 
     @rule
     def compress(vertex, label):

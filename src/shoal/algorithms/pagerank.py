@@ -38,7 +38,7 @@ class PageRank(Program):
 
     def __init__(self, dtype: str, max_iterations: int, is_weighted: bool, is_personal: bool) -> None:
         self.rank = Vertex(dtype)
-        self.share = Vertex(dtype, combine=add)
+        self.share = Vertex(dtype)
         self.next_share = Vertex(dtype)
         self.inverse_weight = Vertex(dtype)
         self.max_iterations = max_iterations

@@ -44,7 +44,11 @@ def run_algorithm(
         arguments = choose(graph) | strategies
         _check_memory(graph, algorithm, arguments)
         begin(f"running {algorithm}" + (" and checking the result" if run.validate else ""))
-        result = ALGORITHMS[algorithm](graph, **arguments, validate=run.validate)
+        there: Graph | shoal.Placed = graph
+        if run.shards is not None:
+            there = shoal.place(graph, run.devices, shards=run.shards)
+            arguments["devices"] = there.devices
+        result = ALGORITHMS[algorithm](there, **arguments, validate=run.validate)
         if run.output is not None:
             begin(f"writing {run.output}")
             write_result(result, run.output)

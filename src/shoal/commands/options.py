@@ -24,6 +24,7 @@ from shoal.graph import Graph
 INTERRUPTED = 130  # what a shell reports for a process that SIGINT ended
 _READING = "Reading the graph"
 _RUNNING = "Running"
+_DEVICES = "Many devices"
 _OUTPUT = "Output"
 
 GraphPath = Annotated[str, typer.Argument(metavar="GRAPH", help="A graph file; its format goes by suffix and content.")]
@@ -86,9 +87,28 @@ class SearchOptions:
 class RunOptions:
     """How an algorithm is run (the fields of `RunConfig`) and what becomes of its result."""
 
-    devices: Annotated[str, typer.Option(help="auto, cpu, or cpu:1xT for T threads.", rich_help_panel=_RUNNING)] = (
-        DEFAULT.devices
+    devices: Annotated[
+        str, typer.Option(help="auto, cpu, cpu:N (N devices) or cpu:NxT (of T threads each).", rich_help_panel=_RUNNING)
+    ] = DEFAULT.devices
+    partition: Annotated[
+        str, typer.Option(help="auto, random, biased-random, segment or metis.", rich_help_panel=_DEVICES)
+    ] = DEFAULT.partition
+    partition_seed: Annotated[int, typer.Option(help="Of random partitions.", rich_help_panel=_DEVICES)] = (
+        DEFAULT.partition_seed
     )
+    duplication: Annotated[str, typer.Option(help="auto, all or one-hop.", rich_help_panel=_DEVICES)] = (
+        DEFAULT.duplication
+    )
+    communication: Annotated[
+        str, typer.Option(help="auto, selective, broadcast, butterfly or ring.", rich_help_panel=_DEVICES)
+    ] = DEFAULT.communication
+    shards: Annotated[
+        str | None,
+        typer.Option(metavar="DIR", help="The graph's parts, as shoal partition wrote them.", rich_help_panel=_DEVICES),
+    ] = None
+    fanout: Annotated[
+        int, typer.Option(help="Of a butterfly: 1 to the number of devices.", rich_help_panel=_DEVICES)
+    ] = DEFAULT.fanout
     execution: Annotated[str, typer.Option(help="auto or bsp.", rich_help_panel=_RUNNING)] = DEFAULT.execution
     direction: Annotated[str, typer.Option(help="auto, push or pull.", rich_help_panel=_RUNNING)] = DEFAULT.direction
     do_a: Annotated[float, typer.Option(help="Push turns to pull when FV > BV do_a.", rich_help_panel=_RUNNING)] = (

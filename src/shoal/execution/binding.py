@@ -14,29 +14,32 @@ from typing import Any
 
 import numpy as np
 
-from shoal.backends.cpu.backend import Shard, field_dtype
+from shoal.backends.cpu.backend import CPUDevice, field_dtype
 from shoal.errors import ArgumentError, ProgramError
+from shoal.graph import Graph
 from shoal.program import Constant, Field, Program, Vertex
 from shoal.values import as_number, as_numbers, shown
 
 
 def begin(
-    program: Program, fields: dict[str, Field], shard: Shard, arguments: dict[str, Any]
+    program: Program, fields: dict[str, Field], graph: Graph, device: CPUDevice, arguments: dict[str, Any]
 ) -> tuple[dict[str, Any], np.ndarray | None]:
     """Run a program's ``start``; return every field's first value, and the first frontier (None: all vertices)."""
-    bound, state = _bind(program, fields, shard)
-    frontier = _as_frontier(_call_start(bound, arguments), shard.graph.num_vertices)
+    bound, state = _bind(program, fields, graph, device)
+    frontier = _as_frontier(_call_start(bound, arguments), graph.num_vertices)
     for name, declared in fields.items():
         value = getattr(bound, name, None)
         place = f"{type(program).__name__}.{name}"
         if isinstance(declared, Constant):
-            state[name] = _constant(place, declared, value, field_dtype(declared, shard.graph.indices.dtype))
+            state[name] = _constant(place, declared, value, field_dtype(declared, graph.indices.dtype))
         elif value is not state[name]:
             state[name] = _replacement(f"start(): {place}", value, state[name])
     return state, frontier
 
 
-def _bind(program: Program, fields: dict[str, Field], shard: Shard) -> tuple[Program, dict[str, Any]]:
+def _bind(
+    program: Program, fields: dict[str, Field], graph: Graph, device: CPUDevice
+) -> tuple[Program, dict[str, Any]]:
     """Return a copy of the program whose fields are arrays, and those arrays; constants are to be set."""
     bound = copy.copy(program)
     state: dict[str, Any] = {}
@@ -44,12 +47,12 @@ def _bind(program: Program, fields: dict[str, Field], shard: Shard) -> tuple[Pro
         if isinstance(declared, Constant):
             state[name] = None
             continue
-        length = shard.graph.num_vertices if isinstance(declared, Vertex) else 1
+        length = graph.num_vertices if isinstance(declared, Vertex) else 1
         shape = (length, declared.width) if isinstance(declared, Vertex) and declared.width else length
-        dtype = field_dtype(declared, shard.graph.indices.dtype)
-        state[name] = shard.device.allocate(shape, dtype, declared.fill)
+        dtype = field_dtype(declared, graph.indices.dtype)
+        state[name] = device.allocate(shape, dtype, declared.fill)
         setattr(bound, name, state[name])
-    bound.num_vertices = shard.graph.num_vertices  # type: ignore[attr-defined]
+    bound.num_vertices = graph.num_vertices  # type: ignore[attr-defined]
     return bound, state
 
 

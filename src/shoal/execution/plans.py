@@ -11,9 +11,13 @@ import threading
 from dataclasses import dataclass
 from typing import Any
 
-from shoal.backends.cpu.backend import Shard
+from shoal.backends.cpu.backend import CPUDevice, Types, force_direction, graph_types
+from shoal.config import RunConfig
 from shoal.errors import ArgumentError, ProgramError
+from shoal.exchanges import Sharing
+from shoal.execution.choices import SINGLE, Choices, choose
 from shoal.operators import record
+from shoal.placement import Placed
 from shoal.program import Constant, Field, Phase, Program, Scalar, Vertex, check_vertex_fills
 from shoal.rules import Rule
 
@@ -29,22 +33,33 @@ class Plan:
 
     fields: dict[str, Field]
     phases: list[tuple[Phase, Any]]  # with their compiled code
+    choices: Choices = SINGLE
+
+    @property
+    def uses_in_edges(self) -> bool:
+        """Whether any phase looks at incoming edges."""
+        return any(code.source.uses_in_edges for _, code in self.phases)
 
 
 _plans: dict[Any, Plan] = {}
 _lock = threading.Lock()  # held to write: of readers, each looks up once and keeps what it found
+_device = CPUDevice(1)  # compiles; what is compiled does not depend on the number of threads
 
 
-def plan_of(program: Program, shard: Shard, direction: str) -> Plan:
-    """Return the plan of a program on a shard, made now or at an earlier run."""
+def plan_of(program: Program, placed: Placed, config: RunConfig) -> Plan:
+    """Return the plan of a program on a placed graph, made now or at an earlier run."""
+    types = graph_types(placed.graph)
+    wanted: Any = config.direction
+    if placed.num_devices > 1:
+        wanted = (config.direction, config.duplication, config.communication)
     try:
         attributes = vars(program).items()
-        key = (type(program), *((name, _identity(value)) for name, value in attributes), shard.types, direction)
+        key = (type(program), *((name, _identity(value)) for name, value in attributes), types, wanted)
         plan = _plans.get(key)
     except TypeError:  # an attribute that is not plain
-        return _make_plan(program, shard, direction)
+        return _make_plan(program, placed, types, config)
     if plan is None:
-        plan = _make_plan(program, shard, direction)
+        plan = _make_plan(program, placed, types, config)
         with _lock:
             while len(_plans) >= MAX_PLANS:
                 del _plans[next(iter(_plans))]  # the oldest
@@ -64,14 +79,25 @@ def _identity(value: Any) -> Any:
     raise TypeError(f"{kind.__name__} is not plain")
 
 
-def _make_plan(program: Program, shard: Shard, direction: str) -> Plan:
+def _make_plan(program: Program, placed: Placed, types: Types, config: RunConfig) -> Plan:
     fields = program.fields()
-    check_vertex_fills(program, fields, shard.graph.indices.dtype)
+    check_vertex_fills(program, fields, types[0])
     phases = program.phases()
     _check_phases(program, phases)
-    if direction != "auto":
-        _check_direction(program, phases, direction)
-    return Plan(fields, [(phase, shard.device.load(program, phase, shard, direction)) for phase in phases])
+    if config.direction != "auto":
+        _check_direction(program, phases, config.direction)
+    choices = SINGLE
+    if placed.num_devices > 1:
+        choices = choose([sharing_of(program, phase, config.direction) for phase in phases], config)
+    loaded = [_device.load(program, phase, types, config.direction, choices.duplication) for phase in phases]
+    return Plan(fields, list(zip(phases, loaded, strict=True)), choices)
+
+
+def sharing_of(program: Program, phase: Phase, direction: str) -> Sharing:
+    """Return what devices exchange in a phase."""
+    recording = record(program, phase.step)
+    force_direction(recording, direction)
+    return Sharing(recording, phase)
 
 
 def _check_phases(program: Program, phases: Any) -> None:

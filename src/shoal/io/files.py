@@ -7,6 +7,7 @@ import contextlib
 import os
 import re
 import secrets
+import shutil
 from collections.abc import Iterator
 from typing import Any, NoReturn
 
@@ -79,6 +80,31 @@ def replacing(path: str) -> Iterator[str]:
     finally:
         with contextlib.suppress(FileNotFoundError, NotADirectoryError):
             os.unlink(temporary)
+
+
+def check_new_folder(name: str, path: str) -> None:
+    """Refuse a path where no new folder can be made: something is there, and it is not an empty folder."""
+    if os.path.lexists(path) and not (os.path.isdir(path) and not os.listdir(path)):
+        raise ArgumentError(f"{name}={path!r} is there already; it must be a new or an empty folder")
+    parent = os.path.dirname(os.path.realpath(path))
+    if not os.path.isdir(parent):
+        raise ArgumentError(f"{name}={path!r} cannot be written: there is no folder {parent}")
+
+
+@contextlib.contextmanager
+def making_folder(path: str) -> Iterator[str]:
+    """Give the name of a new folder beside ``path``; it becomes ``path`` only if all goes well."""
+    check_new_folder("path", path)
+    parent, name = os.path.split(os.path.realpath(path))
+    temporary = os.path.join(parent, f".{name}.{secrets.token_hex(4)}.partial")
+    try:
+        os.mkdir(temporary)
+        yield temporary
+        os.rename(temporary, os.path.join(parent, name))
+    except OSError as error:
+        _refuse_path(path, "written", error)
+    finally:
+        shutil.rmtree(temporary, ignore_errors=True)
 
 
 @contextlib.contextmanager

@@ -3,13 +3,17 @@
 
 from __future__ import annotations
 
+import itertools
+import math
 import threading
 from collections.abc import Callable
 from dataclasses import dataclass, field
-from typing import Any
+from functools import cached_property
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from shoal.arrays import read_only
 from shoal.backends.cpu.generator import PhaseSource, numba_signature, write_phase
 from shoal.backends.cpu.modules import load_loop
 from shoal.backends.cpu.threads import available_cores, run_threads
@@ -17,8 +21,14 @@ from shoal.graph import Graph
 from shoal.operators import Recording, check_phase, record
 from shoal.program import VERTEX_ID, Field, Phase, Program
 
+if TYPE_CHECKING:
+    from shoal.strategies.subgraph import Subgraph
+
 # Starting two threads costs about 0.15 ms, as much as visiting a hundred thousand edges.
 SMALL_EDGES = 1 << 17
+LINE_BYTES = 64  # arrays that different threads write share no cache line
+
+Types = tuple[np.dtype, np.dtype, np.dtype | None]  # of vertex ids, edge offsets and weights
 
 _phases: dict[Any, LoadedPhase] = {}
 _phases_lock = threading.Lock()
@@ -42,10 +52,23 @@ class Workspace:
     remaining: np.ndarray
     levels: np.ndarray
     num_levels: int = 0
+    blocks: dict[str, np.ndarray] = field(default_factory=dict)  # of bytes, for what only many devices need
 
     @property
     def nbytes(self) -> int:
         return self.queue.nbytes + 3 * self.bitmap_a.nbytes + self.levels.nbytes
+
+    def reserve(self, name: str, shapes: list[tuple[tuple[int, ...], np.dtype]]) -> list[np.ndarray]:
+        """Return arrays of the given shapes and types, in memory that is kept under ``name`` for the next run."""
+        sizes = [-(-math.prod(shape) * dtype.itemsize // LINE_BYTES) * LINE_BYTES for shape, dtype in shapes]
+        block = self.blocks.get(name)
+        if block is None or block.nbytes < sum(sizes):
+            block = self.blocks[name] = np.zeros(sum(sizes), np.uint8)
+        begins = itertools.accumulate(sizes, initial=0)
+        return [
+            block[begin : begin + math.prod(shape) * dtype.itemsize].view(dtype).reshape(shape)
+            for begin, (shape, dtype) in zip(begins, shapes, strict=False)
+        ]
 
     def reserve_queue(self, length: int, *, num_kept: int) -> None:
         """Make the queue long enough; its first ``num_kept`` entries stay."""
@@ -56,25 +79,28 @@ class Workspace:
 
 @dataclass
 class Shard:
-    """A device's part of a graph: its edges by source, its incoming edges on demand, and buffers kept between runs."""
+    """A device's part of a graph: its edges by source, its incoming edges on demand, and buffers kept between runs.
+
+    ``part`` says which part, where there are several devices.
+    """
 
     graph: Graph
     device: CPUDevice
+    part: Subgraph | None = None
     workspaces: list[Workspace] = field(default_factory=list)
     _edges: dict[bool, tuple[np.ndarray, ...]] = field(default_factory=dict)
 
     @property
-    def types(self) -> tuple[np.dtype, np.dtype, np.dtype | None]:
-        """Element types of vertex ids, edge offsets and weights."""
-        weights = self.graph.weights
-        return self.graph.indices.dtype, self.graph.indptr.dtype, None if weights is None else weights.dtype
+    def num_local(self) -> int:
+        """Vertices that the device has: its own and copies."""
+        return self.graph.num_vertices if self.part is None else self.part.num_local
 
     def acquire_workspace(self) -> Workspace:
         """Return buffers nobody else uses, from an earlier run if there are any."""
         try:
             return self.workspaces.pop()
         except IndexError:
-            words = (self.graph.num_vertices + 63) // 64
+            words = (self.num_local + 63) // 64
             queue = np.empty(0, self.graph.indices.dtype)
             first, second, remaining = np.empty((3, words), np.uint64)
             return Workspace(queue, first, second, remaining, np.empty(2, np.int64))
@@ -86,13 +112,39 @@ class Shard:
     def edges(self, incoming: bool) -> tuple[np.ndarray, ...]:
         """Return indptr, indices, weights of the outgoing or incoming edges, as read-only plain arrays."""
         if incoming not in self._edges:
-            graph = self.graph.reverse() if incoming else self.graph
-            weights = graph.weights if graph.weights is not None else np.zeros(1, np.int32)
-            arrays = [np.asarray(array).view(np.ndarray)[:] for array in (graph.indptr, graph.indices, weights)]
+            indptr, indices, weights = self._find_edges(incoming)
+            weights = weights if weights is not None else np.zeros(1, np.int32)
+            arrays = [np.asarray(array).view(np.ndarray)[:] for array in (indptr, indices, weights)]
             for array in arrays:
                 array.flags.writeable = False
             self._edges[incoming] = tuple(arrays)
         return self._edges[incoming]
+
+    @cached_property
+    def copies(self) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+        """Who has copies of each vertex: offsets by local id, devices, and the copies' ids there."""
+        part = self.part
+        assert part is not None
+        peers = np.repeat(np.arange(part.num_devices, dtype=np.uint16), np.diff(part.copy_indptr))
+        order = np.argsort(part.copy_here, kind="stable")
+        offsets = np.zeros(part.num_local + 1, np.int64)
+        np.cumsum(np.bincount(part.copy_here, minlength=part.num_local), out=offsets[1:])
+        return read_only(offsets), read_only(peers[order]), read_only(part.copy_there[order])
+
+    @cached_property
+    def owned_bits(self) -> np.ndarray:
+        """The vertices that the device owns, as a bitmap."""
+        flags = np.zeros((self.num_local + 63) // 64 * 64, bool)
+        flags[self.part.owned if self.part is not None else slice(self.num_local)] = True
+        return read_only(np.packbits(flags, bitorder="little").view(np.uint64))
+
+    def _find_edges(self, incoming: bool) -> tuple[np.ndarray, np.ndarray, np.ndarray | None]:
+        if self.part is not None:
+            edges = self.part.in_edges if incoming else self.part.out_edges
+            assert edges is not None, "the part was made without incoming edges"
+            return edges.indptr, edges.indices, edges.weights
+        graph = self.graph.reverse() if incoming else self.graph
+        return graph.indptr, graph.indices, graph.weights
 
 
 class CPUDevice:
@@ -100,12 +152,13 @@ class CPUDevice:
 
     kind = "cpu"
 
-    def __init__(self, num_threads: int | None = None) -> None:
+    def __init__(self, num_threads: int | None = None, number: int = 0) -> None:
         self.num_threads = num_threads or len(available_cores())
+        self.name = f"{self.kind}:{number}"
 
-    def place(self, graph: Graph) -> Shard:
-        """Return the graph as this device's shard; on a CPU nothing is copied."""
-        return Shard(graph, self)
+    def place(self, graph: Graph, part: Subgraph | None = None) -> Shard:
+        """Return the graph, or the part of it that is this device's, as a shard; on a CPU nothing is copied."""
+        return Shard(graph, self, part)
 
     def is_small(self, graph: Graph) -> bool:
         """Whether a superstep is too short to start threads for."""
@@ -126,26 +179,47 @@ class CPUDevice:
         run_threads(fill_part, self.num_threads, array.reshape(-1), array.dtype.type(fill))
         return array
 
-    def load(self, program: Program, phase: Phase, shard: Shard, direction: str = "auto") -> LoadedPhase:
-        """Compile a phase for the types of a shard, or find it compiled."""
+    def load(
+        self, program: Program, phase: Phase, types: Types, direction: str = "auto", duplication: str | None = None
+    ) -> LoadedPhase:
+        """Compile a phase for the types of a graph, or find it compiled; with ``duplication`` for several devices."""
         recording = record(program, phase.step)
-        if direction != "auto":
-            _force_direction(recording, direction)
+        force_direction(recording, direction)
         check_phase(recording, phase)
-        key = (_recording_key(recording, phase), shard.types)
+        if duplication is not None:
+            mark_outputs(recording)
+        key = (_recording_key(recording, phase), types, duplication)
         loaded = _phases.get(key)
         if loaded is None:
-            loaded = _compile(program, recording, phase, *shard.types)
+            loaded = _compile(program, recording, phase, types, duplication)
             with _phases_lock:
                 _phases[key] = loaded
         return loaded
 
 
-def _force_direction(recording: Recording, direction: str) -> None:
-    """Make the advances that can go both ways go one."""
+def make_devices(count: int, threads_per_device: int | None) -> list[CPUDevice]:
+    """Return devices that share the cores of this machine, or have so many threads each."""
+    threads = threads_per_device or max(1, len(available_cores()) // count)
+    return [CPUDevice(threads, number) for number in range(count)]
+
+
+def graph_types(graph: Graph) -> Types:
+    """Return the element types that code is compiled for."""
+    return graph.indices.dtype, graph.indptr.dtype, None if graph.weights is None else graph.weights.dtype
+
+
+def force_direction(recording: Recording, direction: str) -> None:
+    """Make the advances that can go both ways go one, unless ``direction`` is ``"auto"``."""
     for operator in recording.operators:
         if operator.options.get("direction") == "auto":
             operator.options["direction"] = direction
+
+
+def mark_outputs(recording: Recording) -> None:
+    """Let every advance de-duplicate: what it finds once here may come from other devices too."""
+    for operator in recording.operators:
+        if operator.kind == "advance" and "priority" not in operator.rules:
+            operator.options["unique"] = False
 
 
 def field_dtype(declared: Field, vertex_dtype: np.dtype) -> np.dtype:
@@ -174,10 +248,13 @@ def _recording_key(recording: Recording, phase: Phase) -> Any:
 
 
 def _compile(
-    program: Program, recording: Recording, phase: Phase, vertex: np.dtype, edge: np.dtype, weight: np.dtype | None
+    program: Program, recording: Recording, phase: Phase, types: Types, duplication: str | None
 ) -> LoadedPhase:
     title = type(program).__name__
+    vertex, edge, weight = types
     dtypes = {name: field_dtype(declared, vertex) for name, declared in recording.fields.items()}
-    source = write_phase(recording, phase, dtypes, is_weighted=weight is not None, title=title)
-    signature = numba_signature(recording.fields, dtypes, source.partials, vertex, edge, weight)
+    source = write_phase(
+        recording, phase, dtypes, is_weighted=weight is not None, title=title, duplication=duplication
+    )  # fmt: skip
+    signature = numba_signature(recording.fields, dtypes, source, vertex, edge, weight)
     return LoadedPhase(load_loop(source, signature, title), source)

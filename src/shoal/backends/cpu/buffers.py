@@ -21,8 +21,9 @@ class BufferSizes:
 
     flow: Flow
     phase: Phase
-    num_vertices: int
+    num_vertices: int  # on the device
     num_threads: int
+    num_global: int | None = None  # of the whole graph, where there are several devices
 
     @property
     def frontiers(self) -> int:
@@ -38,8 +39,9 @@ class BufferSizes:
 
     @property
     def levels(self) -> int:
-        """Room for the bounds of the frontiers that are kept."""
-        return (self.num_vertices * (self.phase.joins or 1) if self.phase.keep else 0) + 2
+        """Room for the bounds of the frontiers that are kept: as many on every device, also where they are empty."""
+        num_vertices = self.num_vertices if self.num_global is None else self.num_global
+        return (num_vertices * (self.phase.joins or 1) if self.phase.keep else 0) + 2
 
     @property
     def work(self) -> int:

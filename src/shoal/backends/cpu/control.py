@@ -22,16 +22,18 @@ SPILLED = 5 * LINE  # entries that found no room in the buckets and wait in the 
 LOWEST = 6 * LINE  # lowest bucket that still has entries
 ENTERED = 7 * LINE  # entries published for the next superstep
 BLOCKS_USED = 8 * LINE  # blocks of the arena that have been handed out
+BORDER = 9 * LINE  # vertices listed for other devices
+COMBINED = 10 * LINE  # values received from other devices in this superstep
 
 # Written by the last thread to arrive.
-_SERIAL = 9 * LINE
+_SERIAL = 11 * LINE
 REASON = _SERIAL + 0
 SUPERSTEP = _SERIAL + 1
 DIRECTION = _SERIAL + 2
 HISTORY = _SERIAL + 3  # frontiers kept so far
 BEGIN = _SERIAL + 4  # the frontier is queue[BEGIN:END]
 END = _SERIAL + 5
-SIZE = _SERIAL + 6
+SIZE = _SERIAL + 6  # vertices of the frontier, on all devices
 OUT_BASE = _SERIAL + 7  # where the next frontier is written
 NUM_VISITED = _SERIAL + 8  # vertices that have been in a frontier
 HAS_PULLED = _SERIAL + 9  # the one switch from push to pull has been used
@@ -42,7 +44,7 @@ SWAPPED = _SERIAL + 13  # buffers toggled an odd number of times
 STARTED = _SERIAL + 14  # clock at the start of this superstep
 CURRENT = _SERIAL + 15  # bucket being emptied; FIRST before any is known, NEVER when none has entries
 NUM_PUBLISHED = _SERIAL + 16  # blocks published for this superstep
-NUM_VERTICES = _SERIAL + 17
+NUM_VERTICES = _SERIAL + 17  # of the whole graph
 NUM_EDGES = _SERIAL + 18
 MAX_SUPERSTEPS = _SERIAL + 19
 HAS_QUEUE = _SERIAL + 20  # the frontier is in queue[BEGIN:END]
@@ -50,8 +52,17 @@ HAS_BITMAP = _SERIAL + 21  # the frontier is in the bitmap
 INTERMEDIATE = _SERIAL + 22  # where the queues of intermediate frontiers begin
 HAS_PULLED_LAST = _SERIAL + 23  # the superstep before was a pull: its input bitmap is not clear
 PUBLISHED_AT = _SERIAL + 24  # where in ``published`` the blocks of this superstep begin
+DEVICE = _SERIAL + 25  # this device's number
+NUM_LOCAL = _SERIAL + 26  # vertices that the device has, of its own or copies
+NUM_OWNED = _SERIAL + 27
+LOCAL_SIZE = _SERIAL + 28  # vertices of the frontier, on this device
+MESSAGES = _SERIAL + 29  # sent in this superstep, as are the next two
+ITEMS_SENT = _SERIAL + 30
+BYTES_SENT = _SERIAL + 31
+IDLE = _SERIAL + 32  # nanoseconds that the device waited for others in this superstep
+SHARES_OWN = _SERIAL + 33  # other devices want to know of this device's own vertices that joined, too
 
-OUTPUTS = _SERIAL + 4 * LINE  # a line per operator: the length of an output that does not leave the step
+OUTPUTS = _SERIAL + 5 * LINE  # a line per operator: the length of an output that does not leave the step
 
 
 def control_size(num_operators: int) -> int:
@@ -60,13 +71,13 @@ def control_size(num_operators: int) -> int:
 
 
 class Reason(IntEnum):
-    """Why a compiled loop came back."""
+    """Why a compiled loop came back; the larger, the more pressing."""
 
     RUNNING = 0
     DONE = 1
-    STOPPED = 2
+    BUDGET = 2
     NEEDS_MEMORY = 3
-    BUDGET = 4
+    STOPPED = 4
     OVERFLOW = 5
 
 
@@ -80,4 +91,33 @@ TRACE_FRONTIER = 2
 TRACE_EDGES = 3
 TRACE_DIRECTION = 4
 TRACE_OUTPUT = 5
-NUM_TRACE_COLUMNS = 6
+TRACE_MESSAGES = 6
+TRACE_ITEMS_SENT = 7
+TRACE_BYTES_SENT = 8
+TRACE_COMBINED = 9
+TRACE_IDLE = 10
+NUM_TRACE_COLUMNS = 11
+
+# The block that all devices of a run share.
+WORLD_ARRIVED = 0 * LINE
+WORLD_GENERATION = 1 * LINE
+WORLD_ABANDONED = 2 * LINE
+WORLD_SPINS = 3 * LINE + 0  # how often to look before a core is given away
+WORLD_DEVICES = 3 * LINE + 1
+WORLD_ROUTED = 3 * LINE + 2  # a device is sent only what concerns it
+WORLD_FORWARDS = 3 * LINE + 3
+WORLD_ROUNDS = 3 * LINE + 4
+WORLD_ROWS = 4 * LINE  # a line per device: what it posts for the others
+POSTED_SIZE = 0
+POSTED_REASON = 1
+POSTED_LOWEST = 2
+POSTED_LISTED = 3  # of the items for all, those that are not the sender's own vertices; they come first
+
+FORWARDS_OWN = 0
+FORWARDS_ALL = 1
+FORWARDS_LAST = 2
+
+
+def world_size(num_devices: int) -> int:
+    """Return the length of the block that so many devices share: behind their lines, items by sender and receiver."""
+    return WORLD_ROWS + num_devices * LINE + num_devices * num_devices

@@ -23,7 +23,24 @@ def _hook(**arguments: Any) -> Any:
 RULE = WHERE = PRIORITY = FINISH = UNTIL = _hook
 STORE = _hook  # keep the partial values of a block of vertices
 FETCH = _hook  # ask for the state of a destination that will be looked at soon
+BEFORE = _hook  # the values that a push may change at a destination
+CHANGED = _hook  # whether it has
+PACK = _hook  # put a vertex's values into the mail
+MERGE = _hook  # combine mail with a vertex's values; True if that changed any
+ENTER = _hook  # let a vertex wait in its bucket
+PACK_COPY = MERGE_COPY = _hook  # the same of what counts at copies: what a rule reads there
+TAKE = _hook  # put mail in the place of a vertex's values
+RESET = _hook  # empty a copy whose values have been sent
+DIFFERS = _hook  # whether a vertex's values are other than they were noted
+REMEMBER = _hook  # note a vertex's values for that
 STATE: Any = None
+# What a kernel takes beside that where there are several devices, and the names it then knows.
+SHARED: Any = None
+world: Any = None
+owner: Any = None
+dirty: Any = None
+silent: Any = None
+border: Any = None
 
 
 def _combiner(*arguments: Any) -> Any:
@@ -33,6 +50,12 @@ def _combiner(*arguments: Any) -> Any:
 # Written by the generator for the scalars a reduction goes into, and for the value a gather sums.
 IDENTITY = COMBINE = ZERO = ADD = _combiner
 
+IS_SHARDED = False  # there are several devices
+REACHES_ALL = False  # what is received may be combined at copies too
+IS_DECIDED = False  # a combining rule says by itself whether a vertex joins
+IS_REPLICATED = False  # what is to be sent on is found anew in every round
+ANNOUNCES = False  # what is mirrored joins the receiver's frontier
+ITEM_BYTES = 0  # of the values of one vertex in the mail
 FROM_QUEUE = True  # the operator's vertices come from a queue; else they are begin..end themselves
 ALL_SOURCES = False  # a pull from every vertex: no bitmap to look into
 UNIQUE = False

@@ -11,6 +11,7 @@ import numpy as np
 
 from shoal.backends.cpu import control as slot
 from shoal.backends.cpu.backend import LoadedPhase, Shard, Workspace
+from shoal.backends.cpu.border import Border
 from shoal.backends.cpu.buffers import OUTBOX, TRACE_ROWS, BufferSizes
 from shoal.backends.cpu.control import Reason, control_size
 from shoal.backends.cpu.kernels.ordered import BINS_ROW, ENTRIES, FAR_LOWEST, FIRST, NEVER, NONE
@@ -30,19 +31,22 @@ class PhaseRun:
 
     def __init__(
         self, loaded: LoadedPhase, phase: Phase, shard: Shard, workspace: Workspace, state: dict[str, Any],
-        frontier: np.ndarray | None, do_a: float, do_b: float, title: str,
+        frontier: np.ndarray | None, do_a: float, do_b: float, title: str, border: Border | None = None,
     ) -> None:  # fmt: skip
         self.loaded, self.phase, self.shard, self.workspace = loaded, phase, shard, workspace
         self.state, self.title = state, title
         self.watch, self.began = current_watch(), time.monotonic()
+        self.border = border
         self.num_threads = shard.device.threads_for(shard.graph)
-        self.is_inline = shard.device.is_small(shard.graph)  # runs on the caller's own thread, until it proves long
-        source, num_vertices = loaded.source, shard.graph.num_vertices
-        self.sizes = BufferSizes(source.flow, phase, num_vertices, self.num_threads)
+        # On the caller's own thread, until it proves long.
+        self.is_inline = border is None and shard.device.is_small(shard.graph)
+        source, num_vertices = loaded.source, shard.num_local
+        self.sizes = BufferSizes(source.flow, phase, num_vertices, self.num_threads, shard.graph.num_vertices)
         self.control = np.zeros(control_size(len(source.flow.operators)), np.int64)
         self.work = np.zeros(self.sizes.work, np.int64)
         self.trace = np.empty((self.sizes.trace_rows, slot.NUM_TRACE_COLUMNS), np.int64)
-        self.outbox = np.empty((self.num_threads, OUTBOX), shard.graph.indices.dtype)
+        rows = self.num_threads * (1 if border is None else 2)  # the second half is for vertices of other devices
+        self.outbox = np.empty((rows, OUTBOX), shard.graph.indices.dtype)
         self.partials = [np.empty(-(-num_vertices // BLOCK), dtype) for dtype in source.partials.values()]
         self.knobs = np.array([do_a, do_b])
         self.rows: list[np.ndarray] = []
@@ -51,8 +55,9 @@ class PhaseRun:
 
     def _prepare(self, frontier: np.ndarray | None) -> None:
         graph, control, flow = self.shard.graph, self.control, self.loaded.source.flow
-        control[slot.NUM_VERTICES] = graph.num_vertices
-        control[slot.NUM_EDGES] = graph.num_edges
+        num_local, owned = self.shard.num_local, None if self.shard.part is None else self.shard.part.owned
+        control[slot.NUM_VERTICES], control[slot.NUM_EDGES] = graph.num_vertices, graph.num_edges
+        control[slot.NUM_LOCAL], control[slot.NUM_OWNED] = num_local, num_local if owned is None else len(owned)
         control[slot.MAX_SUPERSTEPS] = 2**62 if self.phase.max_supersteps is None else self.phase.max_supersteps
         control[slot.BUDGET] = time.monotonic_ns() + INLINE_NANOSECONDS if self.is_inline else 2**62
         control[slot.SIZE] = graph.num_vertices if frontier is None else len(frontier)
@@ -60,7 +65,10 @@ class PhaseRun:
             self.workspace.bitmap_a.fill(0)
             self.workspace.bitmap_b.fill(0)
         if flow.pulls:
-            _set_all(self.workspace.remaining, graph.num_vertices)
+            self.workspace.remaining[:] = self.shard.owned_bits
+        if self.border is not None:
+            frontier = self._begin_shared(frontier)
+        control[slot.LOCAL_SIZE] = num_local if frontier is None else len(frontier)
         if self.phase.begin == "replay":
             self._begin_replay()
         else:
@@ -71,13 +79,24 @@ class PhaseRun:
             elif flow.uses_frontier:
                 self._begin_queue(frontier)
 
+    def _begin_shared(self, frontier: np.ndarray | None) -> np.ndarray:
+        """Prepare what is there only with other devices; return the device's own part of the first frontier."""
+        assert self.border is not None
+        self.control[slot.DEVICE] = self.border.part.device
+        self.control[slot.SHARES_OWN] = self.border.shares_own
+        if self.loaded.source.flow.pulls:  # a pull asks of every source whether it is in the frontier
+            _set_bits(self.workspace.bitmap_a, self.shard.num_local, self.border.find_local(frontier))
+            self.control[slot.HAS_BITMAP] = 1
+        return self.border.find_owned(frontier)
+
     def _begin_queue(self, frontier: np.ndarray | None) -> None:
         """Write the first frontier."""
         control, workspace = self.control, self.workspace
-        num_vertices, size = self.shard.graph.num_vertices, int(control[slot.SIZE])
-        workspace.queue[:size] = np.arange(num_vertices, dtype=workspace.queue.dtype) if frontier is None else frontier
-        control[slot.END] = control[slot.NUM_VISITED] = size
-        control[slot.OUT_BASE] = size if self.loaded.source.flow.is_sliding else num_vertices
+        num_local, size = self.shard.num_local, int(control[slot.LOCAL_SIZE])
+        workspace.queue[:size] = np.arange(num_local, dtype=workspace.queue.dtype) if frontier is None else frontier
+        control[slot.END] = size
+        control[slot.NUM_VISITED] = control[slot.SIZE]
+        control[slot.OUT_BASE] = size if self.loaded.source.flow.is_sliding else num_local
         control[slot.HAS_QUEUE] = 1
         if self.phase.keep:
             if len(workspace.levels) < self.sizes.levels:
@@ -94,7 +113,7 @@ class PhaseRun:
         control[slot.INTERMEDIATE] = end
         control[slot.HISTORY] = count
         control[slot.BEGIN], control[slot.END] = begin, end
-        control[slot.SIZE] = end - begin
+        control[slot.SIZE] = control[slot.LOCAL_SIZE] = end - begin
         control[slot.HAS_QUEUE] = 1
 
     def _begin_buckets(self, frontier: np.ndarray | None) -> None:
@@ -106,10 +125,7 @@ class PhaseRun:
         self.published = np.empty(2 * num_blocks, np.int64)
         self.bins = np.full((self.num_threads, BINS_ROW), NONE, np.int64)
         self.bins[:, FAR_LOWEST] = NEVER
-        if frontier is None:
-            _set_all(spill, graph.num_vertices)
-        else:
-            np.bitwise_or.at(spill, frontier >> 6, np.uint64(1) << (frontier & 63).astype(np.uint64))
+        _set_bits(spill, graph.num_vertices, frontier)
         control[slot.LOWEST] = NEVER
         control[slot.CURRENT] = FIRST
         control[slot.HAS_SPILLED] = 1
@@ -125,18 +141,27 @@ class PhaseRun:
             self.control, self.work, self.trace, workspace.levels, self.knobs, *out, *incoming, workspace.queue,
             workspace.bitmap_a, workspace.bitmap_b, workspace.remaining, self.outbox, self.blocks, self.links,
             self.bins, self.published, *self.state.values(), *self.partials,
+            *(() if self.border is None else self.border.arguments(source, self.state)),
         )  # fmt: skip
 
     def resume(self) -> Reason:
         """Run until the loop comes back and return why; the trace's rows are taken over."""
-        control = self.control
-        control[slot.REASON] = 0
-        control[slot.STARTED] = time.monotonic_ns()
+        self.begin()
         if self.is_inline:
-            self._loop(0, 1, *self.arguments)
+            self.loop(0, 1, *self.arguments)
         else:
             on_wait = None if self.watch is None else self.report
-            run_threads(self._loop, self.num_threads, *self.arguments, on_interrupt=self.stop, on_wait=on_wait)
+            run_threads(self.loop, self.num_threads, *self.arguments, on_interrupt=self.stop, on_wait=on_wait)
+        return self.end()
+
+    def begin(self) -> None:
+        """Get ready to enter the loop."""
+        self.control[slot.REASON] = 0
+        self.control[slot.STARTED] = time.monotonic_ns()
+
+    def end(self) -> Reason:
+        """Take over what the loop has left, and return why it came back."""
+        control = self.control
         self.rows.append(self.trace[: control[slot.TRACE_ROWS]].copy())
         control[slot.TRACE_ROWS] = 0
         self.workspace.num_levels = int(control[slot.HISTORY])
@@ -144,13 +169,14 @@ class PhaseRun:
         if reason == Reason.DONE and control[slot.SWAPPED] & 1:
             for left, right in self.loaded.source.swaps:
                 self.state[left], self.state[right] = self.state[right], self.state[left]
-        if reason != Reason.DONE and control[slot.STARTED] >= control[slot.BUDGET]:
+        if self.is_inline and reason != Reason.DONE and control[slot.STARTED] >= control[slot.BUDGET]:
             self._move_to_thread()
         if self.watch is not None and self.watch.is_due:  # of many short runs each is too short to be reported
             self.report()
         return reason
 
-    def _loop(self, *arguments: Any) -> None:
+    def loop(self, *arguments: Any) -> None:
+        """Run the compiled loop on one thread; what it raises names the rule."""
         try:
             self.loaded.loop(*arguments)
         except Exception as error:
@@ -164,7 +190,13 @@ class PhaseRun:
         failed = [rule.where() for line in places for first, last, rule in rules if first <= line <= last]
         what = f"{type(error).__name__}: {error}".removesuffix(": ")
         where = failed[-1] if failed else "a rule"
-        return f"{self.title}: {where} failed in superstep {self.control[slot.SUPERSTEP]}: {what}"
+        device = "" if self.border is None else f" on {self.place}"
+        return f"{self.title}: {where} failed{device} in superstep {self.control[slot.SUPERSTEP]}: {what}"
+
+    @property
+    def place(self) -> str:
+        """The device, in words."""
+        return f"device {self.shard.device.name}"
 
     def _move_to_thread(self) -> None:
         """Go on with a thread and a long trace: the run is worth them, and Ctrl-C reaches a caller that waits."""
@@ -186,7 +218,9 @@ class PhaseRun:
         self.watch.tell(Progress(self.title, step, superstep, size, time.monotonic() - self.began))
 
     def grow(self) -> None:
-        """Double the arena of blocks; the list of published blocks grows with it."""
+        """Double the arena of blocks, if vertices found no room in it; the list of published blocks grows with it."""
+        if self.control[slot.HAS_SPILLED] == 0:
+            return
         count = len(self.blocks)
         self.blocks = np.concatenate([self.blocks, np.empty_like(self.blocks)])
         self.links = np.concatenate([self.links, np.empty_like(self.links)])
@@ -204,13 +238,19 @@ class PhaseRun:
     def nbytes(self) -> int:
         """Memory of the run's buffers, the program's fields excluded."""
         own = [self.control, self.work, self.trace, self.outbox, *self.partials]
+        own += [] if self.border is None else self.border.buffers()
         if self.loaded.source.flow.ordered is not None:
             own += [self.blocks, self.links, self.bins, self.published]
         return self.workspace.nbytes + sum(array.nbytes for array in own)
 
 
-def _set_all(bitmap: np.ndarray, num_vertices: int) -> None:
-    """Put every vertex into a bitmap."""
+def _set_bits(bitmap: np.ndarray, num_vertices: int, vertices: np.ndarray | None) -> None:
+    """Put vertices, or with None all of them, into a bitmap, and nothing else."""
+    if vertices is not None:
+        bitmap.fill(0)
+        vertices = vertices.astype(np.int64, copy=False)
+        np.bitwise_or.at(bitmap, vertices >> 6, np.uint64(1) << (vertices & 63).astype(np.uint64))
+        return
     bitmap.fill(2**64 - 1)
     if num_vertices % 64:
         bitmap[-1] = 2 ** (num_vertices % 64) - 1

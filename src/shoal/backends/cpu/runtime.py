@@ -8,20 +8,40 @@ A thread that will never arrive (its rule failed, or it did not start) leaves wo
 
 from __future__ import annotations
 
+import math
+
 import numpy as np
 
 from shoal.backends.cpu.compiler import inner
-from shoal.backends.cpu.control import ABANDONED, ARRIVED, GENERATION, LINE, NUM_VERTICES, STOP, Reason
+from shoal.backends.cpu.control import (
+    ABANDONED,
+    ARRIVED,
+    BORDER,
+    GENERATION,
+    IDLE,
+    LINE,
+    NUM_VERTICES,
+    STOP,
+    WORLD_ABANDONED,
+    WORLD_ARRIVED,
+    WORLD_DEVICES,
+    WORLD_GENERATION,
+    WORLD_ROWS,
+    WORLD_SPINS,
+    Reason,
+)
 from shoal.backends.cpu.intrinsics import (
     as_addend,
     as_bits,
     as_element,
+    atomic_and,
     atomic_or,
     fetch_add,
     fetch_and,
     fetch_or,
     give_way,
     load,
+    nanoseconds,
     nonnegative,
     store,
     trailing_zeros,
@@ -67,6 +87,38 @@ def barrier(control, num_threads):
         release(control)
     else:
         await_release(control, generation)
+
+
+@inner
+def meet(control, world):
+    """Wait for all devices; called by one thread of each, while its others wait for it."""
+    began = nanoseconds()
+    generation = load(world, WORLD_GENERATION)
+    if fetch_add(world, WORLD_ARRIVED, 1) == world[WORLD_DEVICES] - 1:
+        store(world, WORLD_ARRIVED, 0)
+        fetch_add(world, WORLD_GENERATION, 1)
+        return
+    spins = 0
+    while load(world, WORLD_GENERATION) == generation:
+        spins += 1
+        if spins > world[WORLD_SPINS]:
+            if load(world, WORLD_ABANDONED) != 0:
+                raise RuntimeError("another device has left the run")
+            give_way()
+    control[IDLE] += nanoseconds() - began
+
+
+@inner
+def posted(world, device, what):
+    """Return the place of what a device tells the others."""
+    return nonnegative(WORLD_ROWS + device * LINE + what)
+
+
+@inner
+def num_items(world, sender, receiver):
+    """Return the place of the number of items that one device has for another (for all: for itself)."""
+    devices = world[WORLD_DEVICES]
+    return nonnegative(WORLD_ROWS + devices * LINE + sender * devices + receiver)
 
 
 @inner
@@ -162,6 +214,25 @@ def plain_compare_exchange(array, index, expected, desired):
     return False
 
 
+# A sum of floats with what rounding took from it: the real part is the sum, the imaginary part the rest.  With twice
+# the digits the order of the summands shows only far behind the last digit that is kept (Knuth's exact sum of two).
+
+
+@inner
+def add_exactly(total, value):
+    """Add a number to a sum and what its rounding loses to the rest."""
+    rounded = total.real + value
+    added = rounded - total.real
+    lost = (total.real - (rounded - added)) + (value - added)
+    return complex(rounded, total.imag + lost)
+
+
+@inner
+def sum_of(total):
+    """Return the sum as one number; of what is no number, or too large for one, there is no rest."""
+    return total.real + total.imag if math.isfinite(total.real) else total.real
+
+
 # Work is cut into numbered pieces.  Every thread has a counter of its own for its share of them, takes those first and
 # then the others': what it wrote in the superstep before is likely in its cache still, and counters are rarely shared.
 
@@ -211,6 +282,72 @@ def flush(control, output, base, capacity, queue, outbox, thread, count):
 
 
 @inner
+def stash(control, border, outbox, row, count, vertex):
+    """List a vertex for other devices, by way of a row of the outbox; the new number of entries in it."""
+    outbox[row, count] = vertex
+    count += 1
+    if count == outbox.shape[1]:
+        flush(control, BORDER, 0, border.shape[0], border, outbox, row, count)
+        count = 0
+    return count
+
+
+@inner
+def note(control, border, vertex):
+    """List a vertex for other devices at once."""
+    border[nonnegative(fetch_add(control, BORDER, 1))] = vertex
+
+
+# A device of one thread needs no atomics for what only its own threads write.
+
+
+@inner
+def mark(bitmap, vertex, num_threads):
+    """Put ``vertex`` into a bitmap of this device's; True if it was not there."""
+    bit = np.uint64(1) << np.uint64(vertex & 63)
+    word = bitmap[vertex >> 6]
+    if word & bit != 0:
+        return False
+    if num_threads == 1:
+        bitmap[vertex >> 6] = word | bit
+        return True
+    return atomic_or(bitmap, vertex >> 6, bit) & bit == 0
+
+
+@inner
+def unmark(bitmap, vertex, num_threads):
+    """Take ``vertex`` out of a bitmap of this device's."""
+    mask = ~(np.uint64(1) << np.uint64(vertex & 63))
+    if num_threads == 1:
+        bitmap[vertex >> 6] &= mask
+    else:
+        atomic_and(bitmap, vertex >> 6, mask)
+
+
+@inner
+def tell(silent, vertex, joins, changed, dirty, num_threads):
+    """Whether a copy that a rule was at is to be listed for other devices: it joins, or changed, and is not listed."""
+    if joins:
+        if has_bit(silent, vertex):
+            unmark(silent, vertex, num_threads)
+        return mark(dirty, vertex, num_threads)
+    if changed and mark(dirty, vertex, num_threads):
+        mark(silent, vertex, num_threads)
+        return True
+    return False
+
+
+@inner
+def take_number(array, index, num_threads):
+    """Count up an element that only this device's threads write; the old value."""
+    if num_threads == 1:
+        old = array[index]
+        array[index] = old + 1
+        return old
+    return fetch_add(array, index, 1)
+
+
+@inner
 def clear_words(thread, num_threads, bitmap):
     """Set the thread's share of the bitmap to zero."""
     length = bitmap.shape[0]
@@ -237,6 +374,17 @@ def list_everything(thread, num_threads, control, queue, base):
         return
     for vertex in range(nonnegative(thread * length // num_threads), (thread + 1) * length // num_threads):
         queue[base + vertex] = vertex
+
+
+@inner
+def copy_vertices(thread, num_threads, control, vertices, queue, base):
+    """Write the thread's share of a list of vertices at ``base``; a queue too short ends the run."""
+    length = vertices.shape[0]
+    if base + length > queue.shape[0]:
+        store(control, STOP, Reason.OVERFLOW)
+        return
+    for position in range(nonnegative(thread * length // num_threads), (thread + 1) * length // num_threads):
+        queue[base + position] = vertices[position]
 
 
 @inner

@@ -5,7 +5,15 @@ from __future__ import annotations
 
 from typing import Any
 
-from shoal.backends.cpu.generator.statements import join
+from shoal.backends.cpu.generator.exchange import (
+    ORDERED_SHARED,
+    PUSH_SHARED,
+    write_announcement,
+    write_change_hooks,
+    write_emptying,
+    write_exchanges,
+)
+from shoal.backends.cpu.generator.statements import indent, join
 from shoal.backends.cpu.generator.writer import PhaseWriter, field_name, tail, write_function
 from shoal.backends.cpu.kernels import advance, ordered
 from shoal.backends.cpu.specialize import RuleCall
@@ -27,11 +35,7 @@ def write_advance(writer: PhaseWriter, operator: Operator) -> Statements:
     serial = [f"reset_work(work, {writer.number(operator)}, num_threads)"]
     if not pulled or not pushed:
         return pushed or pulled, serial
-    return ["if control[DIRECTION] == PULL:", *_indent(pulled), "else:", *_indent(pushed)], serial
-
-
-def _indent(lines: list[str]) -> list[str]:
-    return [f"    {line}" for line in lines]
+    return ["if control[DIRECTION] == PULL:", *indent(pulled), "else:", *indent(pushed)], serial
 
 
 def _options(writer: PhaseWriter, operator: Operator) -> dict[str, Any]:
@@ -39,7 +43,7 @@ def _options(writer: PhaseWriter, operator: Operator) -> dict[str, Any]:
     source = writer.flow.source(operator)
     return {
         "FROM_QUEUE": source.is_queued,
-        "ALL_SOURCES": not source.is_queued,
+        "ALL_SOURCES": operator.frontier is not None and operator.frontier.kind == "all",
         "UNIQUE": operator.options["unique"],
         "CLEARS_MARKS": writer.flow.clears_as_it_reads(operator),
         "HAS_WHERE": "where" in operator.rules and operator.options["early_exit"],
@@ -56,13 +60,14 @@ def _push(writer: PhaseWriter, operator: Operator, options: dict[str, Any]) -> l
         "RULE": writer.call(rule, owned="src"),
         "WHERE": writer.call(where) if where else True,
         "FETCH": _fetch(writer, operator, where or rule),
+        **write_change_hooks(writer, operator),
     }
-    state = writer.kernel(advance, "push", operator, hooks, options, [rule, where])
+    state = writer.kernel(advance, "push", operator, hooks, options, [rule, where], shared=PUSH_SHARED)
     flow, number = writer.flow, writer.number(operator)
     source = flow.source(operator)
     call = (
-        f"push_{number}(thread, num_threads, control, work, {number}, {source.begin}, {source.end}, queue, "
-        f"{flow.target(operator)}, outbox, front, back, indptr, indices, weights{state})"
+        f"push_{number}(thread, num_threads, control, work, {number}, {source.begin}, {source.end}, "
+        f"{source.array}, queue, {flow.target(operator)}, outbox, front, back, indptr, indices, weights{state})"
     )
     if operator.options["direction"] == "push":
         return [call]
@@ -83,17 +88,18 @@ def _fetch(writer: PhaseWriter, operator: Operator, rule: Rule) -> RuleCall:
 
 
 def _after_a_pull(writer: PhaseWriter, operator: Operator, *, reads_queue: bool) -> list[str]:
-    """Statements that a push after a pull needs: a clean bitmap for its marks, and the frontier as a queue."""
+    """Statements that a push after a pull needs: clean marks and copies, and the frontier as a queue."""
     counter = writer.flow.output_counter(operator)
     clean = [
         "if control[HAS_PULLED_LAST] != 0:",
         "    clear_words(thread, num_threads, back)",
+        *indent(write_emptying(writer, operator)),
         "    barrier(control, num_threads)",
     ]
     convert = [
         "if control[HAS_QUEUE] == 0:",
         f"    bitmap_to_queue(thread, num_threads, control, {counter}, front, queue, control[OUT_BASE], outbox)",
-        *_indent(join(["adopt_queue(control)", f"store(control, {counter}, 0)"])),
+        *indent(join(["adopt_queue(control)", f"store(control, {counter}, 0)"])),
     ]
     return (clean if not operator.options["unique"] else []) + (convert if reads_queue else [])
 
@@ -110,9 +116,10 @@ def _pull(writer: PhaseWriter, operator: Operator, options: dict[str, Any]) -> l
         "    barrier(control, num_threads)",
         "    queue_to_bitmap(thread, num_threads, queue, control[BEGIN], control[END], front)",
         "    barrier(control, num_threads)",
+        *write_announcement(writer, operator),
     ]  # fmt: skip
     lines += [
-        f"pull_{number}(thread, num_threads, control, work, {number}, control[NUM_VERTICES], front, back, remaining, "
+        f"pull_{number}(thread, num_threads, control, work, {number}, control[NUM_LOCAL], front, back, remaining, "
         f"in_indptr, in_indices, in_weights{state})",
     ]
     if flow.needs_queue and flow.is_result(operator):
@@ -125,7 +132,10 @@ def _pull(writer: PhaseWriter, operator: Operator, options: dict[str, Any]) -> l
     return lines
 
 
-_ORDERED_TEMPLATES = ("enter", "relax_block", "sort_in", "take_spilled", "agree", "ordered_push")
+_ORDERED_TEMPLATES = {
+    "enter": (), "relax_block": ORDERED_SHARED, "sort_in": (), "take_spilled": (), "agree": ORDERED_SHARED,
+    "ordered_push": ORDERED_SHARED,
+}  # fmt: skip
 
 
 def _write_ordered(writer: PhaseWriter, operator: Operator) -> Statements:
@@ -134,15 +144,19 @@ def _write_ordered(writer: PhaseWriter, operator: Operator) -> Statements:
         "RULE": writer.call(rule),
         "PRIORITY": writer.call(priority),
         "WHERE": writer.call(where) if where else True,
+        **write_change_hooks(writer, operator),
     }
     rules: list[Rule | None] = [rule, priority, where]
     number = writer.number(operator)
     names = {template: f"{template}_{number}" for template in _ORDERED_TEMPLATES}
     options = {"HAS_WHERE": where is not None, "HAS_WEIGHTS": writer.is_weighted}
-    for template in _ORDERED_TEMPLATES:
-        writer.kernel(ordered, template, operator, hooks, options, rules, names)
-    call = (
-        f"ordered_push_{number}(thread, num_threads, control, work, {number}, blocks, links, bins, published, "
-        f"bitmap_a, bitmap_b, indptr, indices, weights{tail(writer.state(*rules))})"
+    for template, shared in _ORDERED_TEMPLATES.items():
+        writer.kernel(ordered, template, operator, hooks, options, rules, names, shared=shared)
+    state = tail([*writer.state(*rules), *(ORDERED_SHARED if writer.sharing is not None else ())])
+    bins = "blocks, links, bins, published, bitmap_a, bitmap_b"
+    push = (
+        f"ordered_push_{number}(thread, num_threads, control, work, {number}, {bins}, indptr, indices, weights{state})"
     )
-    return [call], [f"reset_work(work, {number}, num_threads)", "settle_buckets(control, published)"]
+    agree = f"agree_{number}(thread, num_threads, control, {bins}{state})"
+    body = [push, *write_exchanges(writer, operator), agree]
+    return body, [f"reset_work(work, {number}, num_threads)", "settle_buckets(control, published)"]

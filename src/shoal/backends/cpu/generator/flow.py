@@ -15,24 +15,29 @@ from functools import cached_property
 
 from shoal.backends.cpu.control import LINE, OUTPUTS
 from shoal.errors import ProgramError
+from shoal.exchanges import Sharing
 from shoal.operators import Frontier, Operator, Recording
 from shoal.program import Phase
 
 
 @dataclass(frozen=True)
 class Source:
-    """The vertices of an operator: ``queue[begin:end]``, or the numbers from begin to end themselves."""
+    """The vertices of an operator: ``array[begin:end]``, or the numbers from begin to end themselves."""
 
     begin: str
     end: str
     is_queued: bool
+    array: str = "queue"
 
 
 class Flow:
     """The frontiers of one recorded step of a phase."""
 
-    def __init__(self, recording: Recording, phase: Phase) -> None:
+    def __init__(
+        self, recording: Recording, phase: Phase, sharing: Sharing | None = None, is_renumbered: bool = False
+    ) -> None:
         self.operators, self.result, self.phase = recording.operators, recording.result, phase
+        self.sharing, self.is_renumbered = sharing, is_renumbered
         self.program_name = type(recording.program).__name__
         self.ordered = next((op for op in self.operators if "priority" in op.rules), None)
         self.advances = [op for op in self.operators if op.kind == "advance" and op is not self.ordered]
@@ -65,9 +70,16 @@ class Flow:
 
     def source(self, operator: Operator) -> Source:
         """Return where the operator's vertices are."""
-        frontier = operator.frontier
-        assert frontier is not None
+        assert operator.frontier is not None
+        if self.sharing is not None and self.sharing.runs_on_copies(self.operators.index(operator)):
+            return Source("0", "control[NUM_LOCAL]", is_queued=False)
+        return self.place(operator.frontier)
+
+    def place(self, frontier: Frontier) -> Source:
+        """Return where the vertices of a frontier are; with several devices, those that this one owns."""
         if frontier.kind == "all":
+            if self.sharing is not None:
+                return Source("0", "control[NUM_OWNED]", is_queued=True, array="owned")
             return Source("0", "control[NUM_VERTICES]", is_queued=False)
         if frontier.kind == "input":
             return Source("control[BEGIN]", "control[END]", is_queued=True)
@@ -81,10 +93,10 @@ class Flow:
     def target(self, operator: Operator) -> str:
         """Return ``base, counter, capacity`` of the operator's output."""
         if self.is_result(operator):
-            capacity = "queue.shape[0] - control[OUT_BASE]" if self.is_sliding else "control[NUM_VERTICES]"
+            capacity = "queue.shape[0] - control[OUT_BASE]" if self.is_sliding else "control[NUM_LOCAL]"
             return f"control[OUT_BASE], OUTPUT, {capacity}"
         if self.is_taken(operator):
-            return f"{self._region(operator)}, {self.output_counter(operator)}, control[NUM_VERTICES]"
+            return f"{self._region(operator)}, {self.output_counter(operator)}, control[NUM_LOCAL]"
         return "0, OUTPUT, 0"
 
     def output_counter(self, operator: Operator) -> int:
@@ -92,7 +104,7 @@ class Flow:
         return OUTPUTS + LINE * self.operators.index(operator)
 
     def _region(self, operator: Operator) -> str:
-        return f"(control[INTERMEDIATE] + {self.regions.index(operator)} * control[NUM_VERTICES])"
+        return f"(control[INTERMEDIATE] + {self.regions.index(operator)} * control[NUM_LOCAL])"
 
     # Representations
 
@@ -118,10 +130,26 @@ class Flow:
         return any(op.options["direction"] != "push" for op in self.advances)
 
     @cached_property
+    def shares_own(self) -> bool:
+        """Whether devices that are told of everything are to hear of each other's own vertices that join, too."""
+        sharing = self.sharing
+        if sharing is None or not all(sharing.reaches_all(number) for number in range(len(self.operators))):
+            return False
+        return bool(sharing.read_in_serial)
+
+    @cached_property
     def needs_queue(self) -> bool:
-        """Whether a pull's output is wanted as a queue too: kept for replay, or read by another operator."""
+        """Whether a pull's output is wanted as a queue too: kept for replay, read by another operator, or sent."""
         readers = [op for op in self.operators if op.frontier is not None and op.frontier.kind == "input"]
-        return self.phase.keep or any(op.options.get("direction", "push") == "push" for op in readers)
+        is_read = any(op.options.get("direction", "push") == "push" for op in readers)
+        return self.phase.keep or is_read or any(self.sends_ids(op) for op in self.advances)
+
+    def sends_ids(self, operator: Operator) -> bool:
+        """Whether devices send one another a pull's frontier as a list; where they number alike, bits may do."""
+        if self.sharing is None:
+            return False
+        has_fields = bool(self.sharing.announced(self.operators.index(operator)))
+        return self.is_renumbered or has_fields or bool(self.sharing.read_in_serial)
 
     # Marks
 
@@ -142,6 +170,7 @@ class Flow:
         """Whether a push may clear the marks of the vertices it reads, and nothing else is left to clear then."""
         return (
             operator in self._marking
+            and not (self.sharing is not None and self.pulls)  # marks of copies are no vertices it reads
             and operator.frontier is not None
             and operator.frontier.kind == "input"
             and self.is_marked(self.result)

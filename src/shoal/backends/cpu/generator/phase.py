@@ -13,13 +13,23 @@ from dataclasses import dataclass
 import numpy as np
 
 from shoal.backends.cpu.generator.advance import write_advance
+from shoal.backends.cpu.generator.exchange import write_exchanges, write_preparation
 from shoal.backends.cpu.generator.flow import Flow
-from shoal.backends.cpu.generator.signature import LOOP_PARAMETERS
+from shoal.backends.cpu.generator.signature import LOOP_PARAMETERS, SHARD_PARAMETERS
 from shoal.backends.cpu.generator.statements import join
 from shoal.backends.cpu.generator.vertices import write_reduction, write_vertices
-from shoal.backends.cpu.generator.writer import PhaseWriter, field_name, partial_name, tail
+from shoal.backends.cpu.generator.writer import (
+    PhaseWriter,
+    earlier_name,
+    field_name,
+    mail_name,
+    partial_name,
+    posted_name,
+    tail,
+)
 from shoal.backends.cpu.kernels import superstep
 from shoal.backends.cpu.specialize import Specializer, specialize
+from shoal.exchanges import Sharing
 from shoal.operators import Operator, Recording
 from shoal.program import Phase
 from shoal.rules import Rule
@@ -34,6 +44,7 @@ from shoal.backends.cpu.control import *
 from shoal.backends.cpu.intrinsics import *
 from shoal.backends.cpu.runtime import *
 from shoal.backends.cpu.kernels.advance import AHEAD, PULL_CHUNK
+from shoal.backends.cpu.kernels.exchange import *
 from shoal.backends.cpu.kernels.ordered import *
 from shoal.backends.cpu.kernels.vertices import BLOCK, num_blocks
 '''
@@ -46,7 +57,8 @@ _WRITERS = {
     "gather": write_reduction,
 }
 _SUPERSTEP_TEMPLATES = (
-    "write_trace", "adopt_queue", "adopt_buckets", "adopt_output", "take_level", "choose_direction", "finish",
+    "write_trace", "local_reason", "agree_with_others", "is_over",
+    "adopt_queue", "adopt_buckets", "adopt_output", "take_level", "choose_direction", "finish",
 )  # fmt: skip
 
 
@@ -60,20 +72,30 @@ class PhaseSource:
     uses_in_edges: bool
     partials: dict[str, np.dtype]  # type of the partial values of each scalar that is reduced into
     swaps: list[tuple[str, ...]]  # pairs of fields that change places every superstep
+    mailed: tuple[str, ...] = ()  # fields that devices send one another
+    remembered: tuple[str, ...] = ()  # fields whose values before an operator are kept
 
 
 def write_phase(
-    recording: Recording, phase: Phase, dtypes: dict[str, np.dtype], *, is_weighted: bool, title: str
-) -> PhaseSource:
-    """Return the source of the module for one phase; ``dtypes`` are the types of the program's fields."""
-    flow = Flow(recording, phase)
+    recording: Recording, phase: Phase, dtypes: dict[str, np.dtype], *, is_weighted: bool, title: str,
+    duplication: str | None = None,
+) -> PhaseSource:  # fmt: skip
+    """Return the source of the module for one phase; ``dtypes`` are the types of the program's fields.
+
+    With ``duplication`` the loop is one of several, each on a device of its own.
+    """
+    is_renumbered = duplication == "one-hop"
+    flow = Flow(recording, phase, None if duplication is None else Sharing(recording, phase), is_renumbered)
     writer = PhaseWriter(flow, phase, recording.fields, dtypes, is_weighted)
     lines = _superstep(writer)
     _write_finish(writer)
     swaps = [op.into for op in recording.operators if op.kind == "swap"]
     loop = _loop(writer, lines, swaps)
     text = HEADER.format(title=title) + "\n\n" + "\n\n\n".join([*writer.parts, loop]) + "\n"
-    return PhaseSource(text, _rule_lines(text, writer.rules), flow, writer.uses_in_edges, writer.partials, swaps)
+    return PhaseSource(
+        text, _rule_lines(text, writer.rules), flow, writer.uses_in_edges, writer.partials, swaps,
+        tuple(writer.mailed), tuple(writer.remembered),
+    )  # fmt: skip
 
 
 def _superstep(writer: PhaseWriter) -> list[str]:
@@ -87,18 +109,32 @@ def _superstep(writer: PhaseWriter) -> list[str]:
             continue
         if lines or pending:
             lines += join(pending)
+        lines += write_preparation(writer, operator)
         body, pending = _WRITERS[operator.kind](writer, operator)
         lines += body
+        if operator is not flow.ordered:  # that one has them before it agrees on the next bucket
+            exchanges = write_exchanges(writer, operator)
+            if exchanges:
+                lines += [*join(pending), *exchanges]
+                pending = []
     if flow.result is not None and flow.result.kind == "all":
         lines += [*(join(pending) if lines or pending else []),
-                  "list_everything(thread, num_threads, control, queue, control[OUT_BASE])"]  # fmt: skip
-        pending = ["store(control, OUTPUT, control[NUM_VERTICES])"]
+                  _list_everything(writer)]  # fmt: skip
+        pending = [f"store(control, OUTPUT, {flow.place(flow.result).end})"]
     clearing = [f"clear_words(thread, num_threads, {bitmap})" for bitmap in flow.bitmaps_to_clear()]
     if clearing:
         lines += [*join(pending), *clearing]
         pending = []
     pending += [f"store(control, {flow.output_counter(operator)}, 0)" for operator in flow.regions]
-    return [*lines, *join([*pending, f"finish(control, trace, levels, knobs{tail(writer.state(writer.phase.until))})"])]
+    shared = ["world"] if writer.sharing is not None else []
+    state = tail([*writer.state(writer.phase.until), *shared])
+    return [*lines, *join([*pending, f"finish(control, trace, levels, knobs{state})"])]
+
+
+def _list_everything(writer: PhaseWriter) -> str:
+    if writer.sharing is None:
+        return "list_everything(thread, num_threads, control, queue, control[OUT_BASE])"
+    return "copy_vertices(thread, num_threads, control, owned, queue, control[OUT_BASE])"
 
 
 def _serial_operator(writer: PhaseWriter, operator: Operator) -> list[str]:
@@ -124,11 +160,14 @@ def _write_finish(writer: PhaseWriter) -> None:
         "CAN_PULL": direction == "auto",
         "ALWAYS_PULLS": direction == "pull",
         "IS_MARKED": flow.is_marked(flow.result),
+        "IS_SHARDED": writer.sharing is not None,
     }
+    shared = ("world",) if writer.sharing is not None else ()
     until = {"UNTIL": writer.call(phase.until, is_serial=True) if phase.until else False}
     for template in _SUPERSTEP_TEMPLATES:
         state = writer.state(phase.until) if template == "finish" else []
-        writer.parts.append("@inner()\n" + specialize(superstep, template, Specializer(until, {}, options, state)))
+        specializer = Specializer(until, {}, options, state, shared=shared)
+        writer.parts.append("@inner()\n" + specialize(superstep, template, specializer))
 
 
 def _loop(writer: PhaseWriter, lines: list[str], swaps: list[tuple[str, ...]]) -> str:
@@ -142,11 +181,20 @@ def _loop(writer: PhaseWriter, lines: list[str], swaps: list[tuple[str, ...]]) -
         exchange = "; ".join(f"{left}, {right} = {right}, {left}" for left, right in pairs)
         toggled = f"    if control[SWAPPED] & 1:\n        {exchange}\n"
         body += f"\n        {exchange}"
-    parameters = ", ".join([*LOOP_PARAMETERS, *map(field_name, writer.fields), *map(partial_name, writer.partials)])
+    parameters = ", ".join(loop_parameters(writer))
     return (
         f"@compiled(SIGNATURE)\ndef loop({parameters}):\n{toggled}"
         f"    while True:\n{body}\n        if control[REASON] != 0:\n            return"
     )
+
+
+def loop_parameters(writer: PhaseWriter) -> list[str]:
+    """Return the names of what a loop takes, in order."""
+    names = [*LOOP_PARAMETERS, *map(field_name, writer.fields), *map(partial_name, writer.partials)]
+    if writer.sharing is None:
+        return names
+    return [*names, *SHARD_PARAMETERS, *map(mail_name, writer.mailed), *map(earlier_name, writer.remembered),
+            *map(posted_name, writer.partials)]  # fmt: skip
 
 
 def _rule_lines(text: str, rules: list[tuple[str, Rule]]) -> list[tuple[int, int, Rule]]:

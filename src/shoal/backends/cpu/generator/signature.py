@@ -15,17 +15,22 @@ LOOP_PARAMETERS = (
     "indptr", "indices", "weights", "in_indptr", "in_indices", "in_weights",
     "queue", "bitmap_a", "bitmap_b", "remaining", "outbox", "blocks", "links", "bins", "published",
 )  # fmt: skip
+#: Parameters of a loop that is one of several, behind those: see `shoal.backends.cpu.world`.
+SHARD_PARAMETERS = (
+    "world", "owner", "address", "global_ids", "owned", "copy_at", "copy_peers", "copy_ids", "border", "dirty",
+    "silent", "receive_at", "receive_from", "num_receivers", "mail_at", "edge_ids", "mail_bits", "mail_ids",
+)  # fmt: skip
 
 
 def numba_signature(
     fields: dict[str, Field],
     dtypes: dict[str, np.dtype],
-    partials: dict[str, np.dtype],
+    source: Any,
     vertex: np.dtype,
     edge: np.dtype,
     weight: np.dtype | None,
 ) -> Any:
-    """Return the type of a loop for the given element types."""
+    """Return the type of a phase's loop for the given element types."""
     from numba import from_dtype, types
 
     def array(dtype: Any, ndim: int = 1, readonly: bool = False) -> Any:
@@ -45,4 +50,15 @@ def numba_signature(
         else:
             ndim = 2 if getattr(declared, "width", None) else 1
             own.append(array(dtypes[name], ndim, readonly=isinstance(declared, Constant)))
-    return types.void(*fixed, *own, *(array(dtype) for dtype in partials.values()))
+    partials = [array(dtype) for dtype in source.partials.values()]
+    if source.flow.sharing is None:
+        return types.void(*fixed, *own, *partials)
+
+    def values(name: str) -> Any:
+        return array(dtypes[name], 2 if getattr(fields[name], "width", None) else 1)
+
+    ids, table, devices = array(vertex, readonly=True), array(np.int64, readonly=True), array(np.uint16, readonly=True)
+    shared = [words, devices, ids, ids, ids, table, devices, ids, array(vertex), bitmap, bitmap, table, table, table,
+              table, array(edge, readonly=True), bitmap, array(vertex)]  # fmt: skip
+    carried = [values(name) for name in (*source.mailed, *source.remembered)]
+    return types.void(*fixed, *own, *partials, *shared, *carried, *partials)

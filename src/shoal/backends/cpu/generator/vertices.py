@@ -8,11 +8,11 @@ from typing import Any
 
 import numpy as np
 
-from shoal.backends.cpu.generator.writer import PhaseWriter, field_name, partial_name, write_function
+from shoal.backends.cpu.generator.writer import PhaseWriter, field_name, partial_name, posted_name, write_function
 from shoal.backends.cpu.kernels import vertices
 from shoal.backends.cpu.specialize import RuleCall
 from shoal.operators import Operator
-from shoal.program import Combiner, Scalar
+from shoal.program import Combiner, Scalar, add
 
 _COMBINE = {"add": "{0} + {1}", "minimum": "min({0}, {1})", "maximum": "max({0}, {1})"}
 
@@ -23,7 +23,7 @@ def write_vertices(writer: PhaseWriter, operator: Operator) -> tuple[list[str], 
     source = flow.source(operator)
     options = {"FROM_QUEUE": source.is_queued, "HAS_MARKS": flow.is_marked(operator.frontier)}
     state = writer.kernel(vertices, operator.kind, operator, {"RULE": writer.call(rule)}, options, [rule])
-    target = f", {flow.target(operator)}, outbox, back" if operator.kind == "filter" else ""
+    target = f", queue, {flow.target(operator)}, outbox, back" if operator.kind == "filter" else ""
     return _statements(writer, operator, f"{target}{state}")
 
 
@@ -43,7 +43,9 @@ def write_reduction(writer: PhaseWriter, operator: Operator) -> tuple[list[str],
     options = {"FROM_QUEUE": source.is_queued}
     state = writer.kernel(vertices, operator.kind, operator, hooks, options, list(rules), names, partials)
     fields = [field_name(name) for name in operator.into]
-    settle = f"settle_{number}({', '.join([f'num_blocks({source.end} - ({source.begin}))', *partials, *fields])})"
+    shared = [] if writer.sharing is None else ["control", "world", *map(posted_name, operator.into)]
+    count = f"num_blocks({source.end} - ({source.begin}))"
+    settle = f"settle_{number}({', '.join([count, *partials, *fields, *shared])})"
     parallel, serial = _statements(writer, operator, f"{edges}{state}")
     return parallel, [settle, *serial]
 
@@ -51,8 +53,8 @@ def write_reduction(writer: PhaseWriter, operator: Operator) -> tuple[list[str],
 def _statements(writer: PhaseWriter, operator: Operator, arguments: str) -> tuple[list[str], list[str]]:
     source, number = writer.flow.source(operator), writer.number(operator)
     call = (
-        f"{operator.kind}_{number}(thread, num_threads, control, work, {number}, {source.begin}, {source.end}, queue"
-        f"{arguments})"
+        f"{operator.kind}_{number}(thread, num_threads, control, work, {number}, {source.begin}, {source.end}, "
+        f"{source.array}{arguments})"
     )
     return [call], [f"reset_work(work, {number}, num_threads)"]
 
@@ -71,14 +73,37 @@ class _Total:
         return f"np.{self.dtype}({'np.inf' if value == np.inf else '-np.inf' if value == -np.inf else value})"
 
     def combine(self, left: str, right: str) -> str:
-        """Return the expression for two values as one; a fraction is not taken for a whole number."""
+        """Return the expression for a total and a value; a fraction is not taken for a whole number."""
         checked = f"np.float64({right})" if self.dtype.kind == "f" else f"np.{self.dtype}(whole({right}))"
         return _COMBINE[self.combiner.name].format(left, checked)
+
+    def merge(self, left: str, right: str) -> str:
+        """Return the expression for two totals as one."""
+        return self.combine(left, right)
+
+    def value(self, total: str) -> str:
+        """Return the expression for what a total amounts to."""
+        return total
+
+
+class _ExactSum(_Total):
+    """A sum of floats that does not depend on their order, and so not on the number of devices: see `add_exactly`."""
+
+    def combine(self, left: str, right: str) -> str:
+        return f"add_exactly({left}, np.float64({right}))"
+
+    def merge(self, left: str, right: str) -> str:
+        return f"add_exactly(add_exactly({left}, {right}.real), {right}.imag)"
+
+    def value(self, total: str) -> str:
+        return f"sum_of({total})"
 
 
 def _total_of(writer: PhaseWriter, name: str) -> _Total:
     declared, dtype = writer.fields[name], writer.dtypes[name]
     assert isinstance(declared, Scalar)
+    if dtype.kind == "f" and declared.combine is add:
+        return _ExactSum(np.dtype(np.complex128), add, np.dtype(np.float64))
     wide = np.dtype({"f": np.float64, "u": np.uint64}.get(dtype.kind, np.int64))
     return _Total(wide, declared.combine, dtype if dtype.kind in "iu" else wide)
 
@@ -94,7 +119,7 @@ def _write_combiners(writer: PhaseWriter, operator: Operator) -> RuleCall:
     writer.parts += [
         write_function(f"identity_{number}", (), [f"return {identity or '0.0'}"]),
         write_function(f"combine_{number}", ("left", "right"), [f"return {', '.join(pairs) or 'left'}"]),
-        _write_settle(number, totals),
+        _write_settle(number, totals, is_sharded=writer.sharing is not None),
     ]
     if operator.combine is not None:
         value_dtype = np.dtype(operator.options["dtype"])
@@ -110,14 +135,33 @@ def _write_combiners(writer: PhaseWriter, operator: Operator) -> RuleCall:
     return RuleCall(f"store_{number}", parameters, {partial: partial for partial in partials})
 
 
-def _write_settle(number: int, totals: dict[str, _Total]) -> str:
+def _write_settle(number: int, totals: dict[str, _Total], *, is_sharded: bool) -> str:
+    """Write what combines the blocks' values, one after the other, and then the devices'."""
+    parameters = ["count", *map(partial_name, totals), *map(field_name, totals)]
+    if not is_sharded:
+        body = _merge(totals, "count", partial_name, _keep_value)
+        return write_function(f"settle_{number}", parameters, body)
+    parameters += ["control", "world", *map(posted_name, totals)]
+    body = [
+        *_merge(totals, "count", partial_name, lambda name, _: f"{posted_name(name)}[control[DEVICE]] = total"),
+        "meet(control, world)",
+        *_merge(totals, "world[WORLD_DEVICES]", posted_name, _keep_value),
+    ]
+    return write_function(f"settle_{number}", parameters, body)
+
+
+def _keep_value(name: str, total: _Total) -> str:
+    return f"{field_name(name)}[0] = {total.value('total')}"
+
+
+def _merge(totals: dict[str, _Total], count: str, array: Any, keep: Any) -> list[str]:
+    """Return the statements that merge so many items of an array for each total, and keep it."""
     body = []
     for name, total in totals.items():
         body += [
             f"total = {total.identity}",
-            "for block in range(count):",
-            f"    total = {total.combine('total', f'{partial_name(name)}[block]')}",
-            f"{field_name(name)}[0] = total",
+            f"for i in range({count}):",
+            f"    total = {total.merge('total', f'{array(name)}[i]')}",
+            keep(name, total),
         ]
-    parameters = ["count", *map(partial_name, totals), *map(field_name, totals)]
-    return write_function(f"settle_{number}", parameters, body)
+    return body

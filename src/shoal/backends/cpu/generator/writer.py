@@ -11,14 +11,19 @@ from typing import Any
 import numpy as np
 
 from shoal.backends.cpu.generator.flow import Flow
-from shoal.backends.cpu.specialize import RuleCall, Specializer, specialize, write_rule
+from shoal.backends.cpu.specialize import GLOBAL_IDS, Renumbering, RuleCall, Specializer, specialize, write_rule
+from shoal.exchanges import Sharing
 from shoal.operators import Operator
-from shoal.program import Field, Phase, Scalar
+from shoal.program import Field, Phase, Scalar, Vertex
 from shoal.rules import Rule
 
 #: Values that a rule may ask for by name, and the control slots they are in.
 _CARRIED = {"superstep": "SUPERSTEP", "frontier_size": "SIZE", "num_vertices": "NUM_VERTICES",
             "current_priority": "CURRENT"}  # fmt: skip
+
+
+_PLACES = frozenset(("src", "dst", "vertex"))
+_RULE_NAME = "rule_to_be_named"
 
 
 def field_name(name: str) -> str:
@@ -34,6 +39,21 @@ def value_name(name: str) -> str:
 def partial_name(name: str) -> str:
     """Return the name of the array with a scalar's value for each block of vertices."""
     return f"partial_{name}"
+
+
+def mail_name(name: str) -> str:
+    """Return the name of the array through which devices send a field's values."""
+    return f"mail_{name}"
+
+
+def posted_name(name: str) -> str:
+    """Return the name of the array with every device's part of a scalar."""
+    return f"posted_{name}"
+
+
+def earlier_name(name: str) -> str:
+    """Return the name of the array with a field's values before an operator."""
+    return f"earlier_{name}"
 
 
 def write_function(name: str, parameters: Iterable[str], body: list[str]) -> str:
@@ -59,7 +79,19 @@ class PhaseWriter:
     rules: list[tuple[str, Rule]] = field(default_factory=list)
     uses_in_edges: bool = False
     partials: dict[str, np.dtype] = field(default_factory=dict)  # by scalar
-    _rule_names: dict[tuple[int, str | None], str] = field(default_factory=dict)
+    mailed: dict[str, None] = field(default_factory=dict)  # fields that are sent, in order
+    remembered: dict[str, None] = field(default_factory=dict)  # fields whose values before an operator are kept
+    _rule_names: dict[Any, str] = field(default_factory=dict)
+
+    @property
+    def is_renumbered(self) -> bool:
+        """Whether a device's ids are not the graph's."""
+        return self.flow.is_renumbered
+
+    @property
+    def sharing(self) -> Sharing | None:
+        """What several devices exchange; None on one."""
+        return self.flow.sharing
 
     def number(self, operator: Operator) -> int:
         """Return the operator's place in the step, which is part of the names of its functions."""
@@ -67,18 +99,39 @@ class PhaseWriter:
 
     def rule_function(self, rule: Rule, owned: str | None = None) -> str:
         """Write a rule (and the rules it calls) once; return its generated name."""
-        key = (id(rule), owned)
+        if not self.is_renumbered:
+            return self._write_rule(rule, owned, None)
+        arrays = frozenset(name for name in rule.parameters if isinstance(self.fields.get(name), Vertex))
+        return self._write_renumbered(rule, _PLACES & set(rule.parameters), arrays, owned)
+
+    def _write_renumbered(
+        self, rule: Rule, places: frozenset[str], arrays: frozenset[str], owned: str | None = None
+    ) -> str:
+        return self._write_rule(rule, owned, Renumbering(places, arrays, self._write_renumbered))
+
+    def _write_rule(self, rule: Rule, owned: str | None, renumbering: Renumbering | None) -> str:
+        variant = None if renumbering is None else (renumbering.places, renumbering.arrays)
+        key = (id(rule), owned, variant)
         if key not in self._rule_names:
-            names = {local: self.rule_function(callee) for local, callee in rule.callees.items()}
+            names = {}
+            if renumbering is None:
+                names = {local: self.rule_function(callee) for local, callee in rule.callees.items()}
+            text = write_rule(rule, _RULE_NAME, names, owned, renumbering)  # writes the rules that it calls first
             name = f"rule_{len(self._rule_names)}_{rule.name}"
             self._rule_names[key] = name
             self.rules.append((name, rule))
-            self.parts.append("@inner(forceinline=True)\n" + write_rule(rule, name, names, owned))
+            self.parts.append("@inner(forceinline=True)\n" + text.replace(f"def {_RULE_NAME}(", f"def {name}(", 1))
         return self._rule_names[key]
 
     def call(self, rule: Rule, *, owned: str | None = None, is_serial: bool = False) -> RuleCall:
         """Return how ``rule`` is called; in a serial part carried values are read at the call."""
         arguments = {"weight": "weights[{edge}]" if self.is_weighted else "1"}
+        parameters = rule.parameters
+        if self.sharing is not None:
+            arguments["edge"] = "np.int64(edge_ids[{edge}])"  # the graph's number of the device's edge
+        if self.is_renumbered:
+            parameters = (*parameters, GLOBAL_IDS)
+            arguments[GLOBAL_IDS] = GLOBAL_IDS
         for name in rule.parameters:
             if name in _CARRIED:
                 arguments[name] = f"control[{_CARRIED[name]}]" if is_serial else name
@@ -86,23 +139,27 @@ class PhaseWriter:
                 arguments[name] = f"{field_name(name)}[0]" if is_serial else value_name(name)
             elif name in self.fields:
                 arguments[name] = field_name(name)
-        return RuleCall(self.rule_function(rule, owned), rule.parameters, arguments)
+        return RuleCall(self.rule_function(rule, owned), parameters, arguments)
 
     def state(self, *rules: Rule | None) -> list[str]:
         """Return the generated names of the fields that any of ``rules`` uses, in the program's order."""
         used = {name for rule in rules if rule for name in rule.parameters}
-        return [field_name(name) for name in self.fields if name in used]
+        return [field_name(name) for name in self.fields if name in used] + [GLOBAL_IDS] * self.is_renumbered
 
     def kernel(
         self, module: ModuleType, template: str, operator: Operator, hooks: dict, options: dict[str, Any],
         rules: list[Rule | None], names: dict[str, str] | None = None, extra_state: Iterable[str] = (),
+        shared: tuple[str, ...] = (),
     ) -> str:  # fmt: skip
         """Write one kernel of an operator and return the end of its argument list, the state."""
         name = f"{template}_{self.number(operator)}"
         state = [*self.state(*rules), *extra_state]
-        specializer = Specializer(hooks, {template: name, **(names or {})}, options, state, self._prologue(*rules))
+        options = {"IS_SHARDED": self.sharing is not None, **options}
+        shared = shared if self.sharing is not None else ()
+        renamed = {template: name, **(names or {})}
+        specializer = Specializer(hooks, renamed, options, state, self._prologue(*rules), shared)
         self.parts.append("@inner()\n" + specialize(module, template, specializer))
-        return tail(state)
+        return tail([*state, *shared])
 
     def _prologue(self, *rules: Rule | None) -> list[str]:
         """Return statements that read carried values once, at a kernel's start."""

@@ -10,9 +10,11 @@ from __future__ import annotations
 
 import numpy as np
 
-from shoal.backends.cpu.control import EDGES, OUTPUT
+from shoal.backends.cpu.control import BORDER, DEVICE, EDGES, OUTPUT
 from shoal.backends.cpu.hooks import (
     ALL_SOURCES,
+    BEFORE,
+    CHANGED,
     CLEARS_MARKS,
     EARLY_EXIT,
     FETCH,
@@ -20,13 +22,18 @@ from shoal.backends.cpu.hooks import (
     FROM_QUEUE,
     HAS_OUTPUT,
     HAS_WHERE,
+    IS_SHARDED,
     RULE,
     SKIP_EDGES,
     UNIQUE,
     WHERE,
+    border,
+    dirty,
+    owner,
+    silent,
 )
 from shoal.backends.cpu.intrinsics import fetch_add, nonnegative, prefetch, trailing_zeros
-from shoal.backends.cpu.runtime import add_bit, flush, has_bit, next_piece, piece_size
+from shoal.backends.cpu.runtime import add_bit, flush, has_bit, next_piece, piece_size, stash, tell
 
 # Vertices whose edges are fetched before their turn: rows are scattered over memory, and the atomics of a rule keep the
 # processor from looking that far by itself.  8 to 16 measured alike on a Kronecker graph, a grid and their components.
@@ -34,33 +41,38 @@ AHEAD = 8
 PULL_CHUNK = 1024  # vertices; 16 whole words of the bitmap, two cache lines, so no two threads write one line at once
 
 
-def push(thread, num_threads, control, work, number, begin, end, queue, base, output, capacity, outbox, marks_in,
-         marks_out, indptr, indices, weights, STATE):  # fmt: skip
-    """Visit the edges of ``queue[begin:end]``; append destinations the rule accepts at ``base + control[output]``.
+def push(thread, num_threads, control, work, number, begin, end, sources, queue, base, output, capacity, outbox,
+         marks_in, marks_out, indptr, indices, weights, STATE, SHARED):  # fmt: skip
+    """Visit the edges of ``sources[begin:end]``; append destinations the rule accepts at ``base + control[output]``.
 
     A destination may be reached by several threads: rules use atomics.  ``marks_out`` de-duplicates; ``marks_in`` is
-    cleared a word at a time, where nobody reads it and all of it must become zero.
+    cleared a word at a time, where nobody reads it and all of it must become zero.  A copy that the rule changes is
+    listed in ``border`` (once: ``dirty``); ``silent`` has those for which the rule never said True.
     """
     size = piece_size(end - begin, num_threads)
     num_pieces = (end - begin + size - 1) // size
     turn = 0
     pending = 0
     visited = 0
+    if IS_SHARDED:
+        device = control[DEVICE]
+        listed = 0
+        row = num_threads + thread
     while True:
         piece, turn = next_piece(control, work, number, turn, thread, num_threads, num_pieces)
         if piece < 0:
             break
         first = begin + piece * size
         for position in range(first, min(first + size, end)):
-            src = nonnegative(np.int64(queue[position])) if FROM_QUEUE else nonnegative(position)
+            src = nonnegative(np.int64(sources[position])) if FROM_QUEUE else nonnegative(position)
             if FROM_QUEUE and position + 2 * AHEAD < end:
-                prefetch(indptr, nonnegative(np.int64(queue[position + 2 * AHEAD])))
+                prefetch(indptr, nonnegative(np.int64(sources[position + 2 * AHEAD])))
             if FROM_QUEUE and position + AHEAD < end:
-                coming = nonnegative(np.int64(queue[position + AHEAD]))
+                coming = nonnegative(np.int64(sources[position + AHEAD]))
                 prefetch(indices, nonnegative(np.int64(indptr[coming])))
             if position + AHEAD // 2 < end:
                 near = position + AHEAD // 2
-                coming = nonnegative(np.int64(queue[near])) if FROM_QUEUE else nonnegative(near)
+                coming = nonnegative(np.int64(sources[near])) if FROM_QUEUE else nonnegative(near)
                 edge = np.int64(indptr[coming]) + SKIP_EDGES
                 if edge < np.int64(indptr[coming + 1]):
                     FETCH(vertex=nonnegative(np.int64(indices[nonnegative(edge)])))
@@ -75,6 +87,13 @@ def push(thread, num_threads, control, work, number, begin, end, queue, base, ou
                 dst = nonnegative(np.int64(indices[edge]))
                 if HAS_WHERE and not WHERE(vertex=dst):
                     continue
+                if IS_SHARDED:
+                    if owner[dst] != device:
+                        before = BEFORE(vertex=dst)
+                        joins = RULE(src=src, dst=dst, edge=edge)
+                        if tell(silent, dst, joins, CHANGED(vertex=dst, before=before), dirty, num_threads):
+                            listed = stash(control, border, outbox, row, listed, dst)
+                        continue
                 if RULE(src=src, dst=dst, edge=edge) and HAS_OUTPUT:
                     if not UNIQUE and not add_bit(marks_out, dst):
                         continue
@@ -85,6 +104,8 @@ def push(thread, num_threads, control, work, number, begin, end, queue, base, ou
                         pending = 0
     if HAS_OUTPUT:
         flush(control, output, base, capacity, queue, outbox, thread, pending)
+    if IS_SHARDED:
+        flush(control, BORDER, 0, border.shape[0], border, outbox, row, listed)
     fetch_add(control, EDGES, visited)
 
 

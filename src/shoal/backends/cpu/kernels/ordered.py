@@ -21,6 +21,7 @@ from shoal.backends.cpu.compiler import inner
 from shoal.backends.cpu.control import (
     BLOCKS_USED,
     CURRENT,
+    DEVICE,
     EDGES,
     ENTERED,
     GENERATION,
@@ -28,11 +29,28 @@ from shoal.backends.cpu.control import (
     LOWEST,
     NUM_PUBLISHED,
     OUTPUT,
+    POSTED_LOWEST,
     PUBLISHED_AT,
+    SHARES_OWN,
     SPILLED,
     STOP,
+    WORLD_DEVICES,
 )
-from shoal.backends.cpu.hooks import HAS_WEIGHTS, HAS_WHERE, PRIORITY, RULE, WHERE
+from shoal.backends.cpu.hooks import (
+    BEFORE,
+    CHANGED,
+    HAS_WEIGHTS,
+    HAS_WHERE,
+    IS_SHARDED,
+    PRIORITY,
+    RULE,
+    WHERE,
+    border,
+    dirty,
+    owner,
+    silent,
+    world,
+)
 from shoal.backends.cpu.intrinsics import (
     atomic_min,
     exchange,
@@ -49,10 +67,15 @@ from shoal.backends.cpu.runtime import (
     await_release,
     barrier,
     has_bit,
+    mark,
+    meet,
     next_piece,
+    note,
+    posted,
     raise_bit,
     release,
     take_bit,
+    tell,
 )
 
 NUM_NEAR = 256  # bins within reach of CURRENT; a power of two; more only lengthens the search for the lowest
@@ -181,7 +204,8 @@ def enter(control, blocks, links, bins, waiting, spill, thread, current, vertex,
     add_entry(control, blocks, links, bins, spill, thread, current, vertex, PRIORITY(vertex=vertex))
 
 
-def relax_block(control, blocks, links, bins, waiting, spill, thread, current, block, indptr, indices, weights, STATE):
+def relax_block(num_threads, control, blocks, links, bins, waiting, spill, thread, current, block, indptr, indices,
+                weights, STATE, SHARED):  # fmt: skip
     """Visit the edges of a block's vertices but the stale, enter the destinations the rule lets in, free the block."""
     visited = 0
     count = links[2 * block + 1]
@@ -207,7 +231,17 @@ def relax_block(control, blocks, links, bins, waiting, spill, thread, current, b
             dst = nonnegative(np.int64(indices[edge]))
             if HAS_WHERE and not WHERE(vertex=dst):
                 continue
+            if IS_SHARDED:
+                if owner[dst] != control[DEVICE]:
+                    before = BEFORE(vertex=dst)
+                    joins = RULE(src=src, dst=dst, edge=edge)
+                    if tell(silent, dst, joins, CHANGED(vertex=dst, before=before), dirty, num_threads):
+                        note(control, border, dst)
+                    continue
             if RULE(src=src, dst=dst, edge=edge):
+                if IS_SHARDED:
+                    if control[SHARES_OWN] != 0 and mark(dirty, dst, num_threads):
+                        note(control, border, dst)
                 enter(control, blocks, links, bins, waiting, spill, thread, current, dst, STATE)
     free_block(links, bins, thread, block)
     return visited
@@ -242,10 +276,29 @@ def take_spilled(thread, num_threads, control, blocks, links, bins, waiting, spi
             enter(control, blocks, links, bins, waiting, spill, thread, current, vertex, STATE)
 
 
-def agree(thread, num_threads, control, blocks, links, bins, published, waiting, spill, STATE):
-    """Find the lowest bucket of all threads and publish its blocks."""
+@inner
+def agree_on_lowest(control, world):
+    """Serial: make the lowest bucket of all devices this one's."""
+    store(world, posted(world, control[DEVICE], POSTED_LOWEST), load(control, LOWEST))
+    meet(control, world)
+    lowest = NEVER
+    for device in range(world[WORLD_DEVICES]):
+        lowest = min(lowest, load(world, posted(world, device, POSTED_LOWEST)))
+    store(control, LOWEST, lowest)
+
+
+def agree(thread, num_threads, control, blocks, links, bins, published, waiting, spill, STATE, SHARED):
+    """Find the lowest bucket of all threads, and devices, and publish its blocks."""
     lowest_bin(control, bins, thread, control[CURRENT])
-    barrier(control, num_threads)
+    if IS_SHARDED:
+        generation = load(control, GENERATION)
+        if arrive(control, num_threads):
+            agree_on_lowest(control, world)
+            release(control)
+        else:
+            await_release(control, generation)
+    else:
+        barrier(control, num_threads)
     current = load(control, LOWEST)
     if current != NEVER:
         if bins[thread, FAR_LOWEST] < current + NUM_NEAR:
@@ -255,12 +308,12 @@ def agree(thread, num_threads, control, blocks, links, bins, published, waiting,
 
 
 def ordered_push(thread, num_threads, control, work, number, blocks, links, bins, published, waiting, spill, indptr,
-                 indices, weights, STATE):  # fmt: skip
-    """One superstep: empty the published blocks of the current bucket, and agree on the next."""
+                 indices, weights, STATE, SHARED):  # fmt: skip
+    """Empty the published blocks of the current bucket."""
     if control[HAS_SPILLED] != 0:
         take_spilled(thread, num_threads, control, blocks, links, bins, waiting, spill, control[CURRENT], STATE)
     if control[CURRENT] == FIRST:
-        agree(thread, num_threads, control, blocks, links, bins, published, waiting, spill, STATE)
+        agree(thread, num_threads, control, blocks, links, bins, published, waiting, spill, STATE, SHARED)
         generation = load(control, GENERATION)
         if arrive(control, num_threads):
             settle_buckets(control, published)
@@ -284,11 +337,10 @@ def ordered_push(thread, num_threads, control, work, number, blocks, links, bins
         if block == NONE:
             break
         visited += relax_block(
-            control, blocks, links, bins, waiting, spill, thread, current, nonnegative(block), indptr, indices, weights,
-            STATE
+            num_threads, control, blocks, links, bins, waiting, spill, thread, current, nonnegative(block), indptr,
+            indices, weights, STATE, SHARED
         )  # fmt: skip
     fetch_add(control, EDGES, visited)
-    agree(thread, num_threads, control, blocks, links, bins, published, waiting, spill, STATE)
 
 
 # What generated modules call as it is; the templates they have copies of.
@@ -302,6 +354,7 @@ __all__ = [
     "NONE",
     "NUM_NEAR",
     "add_entry",
+    "agree_on_lowest",
     "free_block",
     "lowest_bin",
     "next_own",

@@ -9,10 +9,15 @@ turns to pull when FV > BV do_a, once, and back when FV < BV do_b.
 
 from __future__ import annotations
 
+import numpy as np
+
 from shoal.backends.cpu.control import (
     BEGIN,
     BUDGET,
+    BYTES_SENT,
+    COMBINED,
     CURRENT,
+    DEVICE,
     DIRECTION,
     EDGES,
     END,
@@ -22,13 +27,20 @@ from shoal.backends.cpu.control import (
     HAS_QUEUE,
     HAS_SPILLED,
     HISTORY,
+    IDLE,
+    ITEMS_SENT,
+    LOCAL_SIZE,
     MAX_SUPERSTEPS,
+    MESSAGES,
     NUM_EDGES,
+    NUM_LOCAL,
     NUM_TRACE_COLUMNS,
     NUM_VERTICES,
     NUM_VISITED,
     OUT_BASE,
     OUTPUT,
+    POSTED_REASON,
+    POSTED_SIZE,
     PULL,
     PUSH,
     REASON,
@@ -39,6 +51,7 @@ from shoal.backends.cpu.control import (
     SUPERSTEP,
     SWAPPED,
     TRACE_ROWS,
+    WORLD_DEVICES,
     Reason,
 )
 from shoal.backends.cpu.hooks import (
@@ -50,39 +63,75 @@ from shoal.backends.cpu.hooks import (
     IS_MARKED,
     IS_ORDERED,
     IS_REPLAY,
+    IS_SHARDED,
     IS_SLIDING,
     KEEP,
     UNTIL,
+    world,
 )
 from shoal.backends.cpu.intrinsics import load, nanoseconds, store
 from shoal.backends.cpu.kernels.ordered import NEVER
+from shoal.backends.cpu.runtime import meet, posted
 
 
-def finish(control, trace, levels, knobs, STATE):
+def finish(control, trace, levels, knobs, STATE, SHARED):
     """End the superstep; called by one thread between arrive and release."""
     write_trace(control, trace)
+    reason = local_reason(control, trace)
     control[SUPERSTEP] += 1
     control[SWAPPED] ^= 1
+    size = control[OUTPUT]
     if IS_REPLAY:
         take_level(control, levels)
+        size = control[LOCAL_SIZE]
+    if IS_SHARDED:
+        size, reason = agree_with_others(control, world, size, reason)
+    if IS_REPLAY:
+        control[SIZE] = size
     elif IS_ORDERED:
-        adopt_buckets(control)
+        adopt_buckets(control, size)
     elif HAS_OUTPUT:
-        adopt_output(control, levels)
+        adopt_output(control, levels, size)
     if CAN_PULL:
         choose_direction(control, knobs)
-    reason = Reason.RUNNING
-    if load(control, STOP) != 0:
-        reason = load(control, STOP)
-    elif control[SUPERSTEP] >= control[MAX_SUPERSTEPS] or (HAS_UNTIL and UNTIL()):
-        reason = Reason.DONE
-    elif IS_ORDERED and control[HAS_SPILLED] != 0:
-        reason = Reason.NEEDS_MEMORY
-    elif control[CURRENT] == NEVER if IS_ORDERED else (HAS_OUTPUT or IS_REPLAY) and control[SIZE] == 0:
-        reason = Reason.DONE
-    elif control[STARTED] >= control[BUDGET] or control[TRACE_ROWS] == trace.shape[0]:
-        reason = Reason.BUDGET
+    if reason < Reason.STOPPED:
+        is_last = control[SUPERSTEP] >= control[MAX_SUPERSTEPS] or (HAS_UNTIL and UNTIL())
+        if is_last or (reason != Reason.NEEDS_MEMORY and is_over(control)):
+            reason = Reason.DONE
     control[REASON] = reason
+
+
+def local_reason(control, trace):
+    """Return why this device cannot go on with the next superstep at once, if it cannot."""
+    if load(control, STOP) != 0:
+        return load(control, STOP)
+    if IS_ORDERED and load(control, SPILLED) != 0:
+        return np.int64(Reason.NEEDS_MEMORY)
+    if control[STARTED] >= control[BUDGET] or control[TRACE_ROWS] == trace.shape[0]:
+        return np.int64(Reason.BUDGET)
+    return np.int64(Reason.RUNNING)
+
+
+def agree_with_others(control, world, size, reason):
+    """Return the size of the next frontier on all devices, and the most pressing of their reasons to return."""
+    device = control[DEVICE]
+    store(world, posted(world, device, POSTED_SIZE), size)
+    store(world, posted(world, device, POSTED_REASON), reason)
+    meet(control, world)
+    total = np.int64(0)
+    for other in range(world[WORLD_DEVICES]):
+        total += load(world, posted(world, other, POSTED_SIZE))
+        reason = max(reason, load(world, posted(world, other, POSTED_REASON)))
+    return total, reason
+
+
+def is_over(control):
+    """Whether nothing is left to do."""
+    if IS_ORDERED:
+        return control[CURRENT] == NEVER
+    if IS_REPLAY:
+        return control[HISTORY] == 0
+    return HAS_OUTPUT and control[SIZE] == 0
 
 
 def write_trace(control, trace):
@@ -91,10 +140,21 @@ def write_trace(control, trace):
     now = nanoseconds()
     trace[row, 0] = control[STARTED]
     trace[row, 1] = now
-    trace[row, 2] = control[SIZE]
+    trace[row, 2] = control[LOCAL_SIZE]
     trace[row, 3] = control[EDGES]
     trace[row, 4] = PULL if ALWAYS_PULLS else control[DIRECTION]
     trace[row, 5] = control[OUTPUT]
+    trace[row, 6] = control[MESSAGES]
+    trace[row, 7] = control[ITEMS_SENT]
+    trace[row, 8] = control[BYTES_SENT]
+    trace[row, 9] = control[COMBINED]
+    trace[row, 10] = control[IDLE]
+    if IS_SHARDED:
+        control[MESSAGES] = 0
+        control[ITEMS_SENT] = 0
+        control[BYTES_SENT] = 0
+        control[IDLE] = 0
+        store(control, COMBINED, 0)
     control[TRACE_ROWS] = row + 1
     control[STARTED] = now
     store(control, EDGES, 0)
@@ -102,9 +162,9 @@ def write_trace(control, trace):
         store(control, OUTPUT, 0)
 
 
-def adopt_output(control, levels):
+def adopt_output(control, levels, size):
     """Make the output the frontier: a queue after a push, a bitmap after a pull, both where both were written."""
-    size = control[OUTPUT]
+    control[LOCAL_SIZE] = control[OUTPUT]
     store(control, OUTPUT, 0)
     control[SIZE] = size
     control[NUM_VISITED] += size
@@ -115,15 +175,16 @@ def adopt_output(control, levels):
         control[HAS_QUEUE] = 0
     else:
         adopt_queue(control)
-        if KEEP and size > 0:
+        if KEEP and size > 0:  # empty here, maybe, but not everywhere
             levels[control[HISTORY]] = control[BEGIN]
             control[HISTORY] += 1
             levels[control[HISTORY]] = control[END]
 
 
-def adopt_buckets(control):
+def adopt_buckets(control, size):
     """Make the blocks that were published the frontier; note whether vertices were spilled."""
-    control[SIZE] = control[OUTPUT]
+    control[SIZE] = size
+    control[LOCAL_SIZE] = control[OUTPUT]
     store(control, OUTPUT, 0)
     control[HAS_SPILLED] = control[SPILLED]
     store(control, SPILLED, 0)
@@ -132,22 +193,22 @@ def adopt_buckets(control):
 def adopt_queue(control):
     """Make what lies at OUT_BASE the frontier's queue and move OUT_BASE behind it, or to the other half."""
     control[BEGIN] = control[OUT_BASE]
-    control[END] = control[BEGIN] + control[SIZE]
+    control[END] = control[BEGIN] + control[LOCAL_SIZE]
     if IS_SLIDING:
         control[OUT_BASE] = control[END]
     else:
-        control[OUT_BASE] = 0 if control[BEGIN] > 0 else control[NUM_VERTICES]
+        control[OUT_BASE] = 0 if control[BEGIN] > 0 else control[NUM_LOCAL]
     control[HAS_QUEUE] = 1
 
 
 def take_level(control, levels):
     """Make the last kept frontier the current one."""
     control[HISTORY] -= 1
-    control[SIZE] = 0
+    control[LOCAL_SIZE] = 0
     if control[HISTORY] > 0:
         control[BEGIN] = levels[control[HISTORY] - 1]
         control[END] = levels[control[HISTORY]]
-        control[SIZE] = control[END] - control[BEGIN]
+        control[LOCAL_SIZE] = control[END] - control[BEGIN]
 
 
 def choose_direction(control, knobs):

@@ -41,7 +41,8 @@ def compute(thread, num_threads, control, work, number, begin, end, queue, STATE
             RULE(vertex=vertex)
 
 
-def filter(thread, num_threads, control, work, number, begin, end, queue, base, output, capacity, outbox, marks, STATE):
+def filter(thread, num_threads, control, work, number, begin, end, sources, queue, base, output, capacity, outbox,
+           marks, STATE):  # fmt: skip
     """Append the vertices for which the rule is true at ``base + control[output]``; unmark the others."""
     size = piece_size(end - begin, num_threads)
     num_pieces = (end - begin + size - 1) // size
@@ -53,7 +54,7 @@ def filter(thread, num_threads, control, work, number, begin, end, queue, base, 
             break
         first = begin + piece * size
         for position in range(first, min(first + size, end)):
-            vertex = nonnegative(np.int64(queue[position])) if FROM_QUEUE else nonnegative(position)
+            vertex = nonnegative(np.int64(sources[position])) if FROM_QUEUE else nonnegative(position)
             if RULE(vertex=vertex):
                 outbox[thread, pending] = vertex
                 pending += 1

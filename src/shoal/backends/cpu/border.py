@@ -1,0 +1,154 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Border: what one of several devices has beside its shard, to exchange values with the others; and what all share.
+
+`Shared` is there once per phase: the block by which devices meet, the schedule, and the mail.  A `Border` is a device's
+own: its list of vertices that others want to hear of, and the tables that say who.  Mail is as long as can be needed: a
+device has at most one item for each copy of a vertex, and where everybody is told everything, one for every vertex.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from shoal.backends.cpu import control as slot
+from shoal.backends.cpu.control import FORWARDS_ALL, FORWARDS_LAST, FORWARDS_OWN, world_size
+from shoal.backends.cpu.threads import available_cores
+
+if TYPE_CHECKING:
+    from shoal.backends.cpu.backend import Shard, Workspace
+    from shoal.strategies.communication import Schedule
+    from shoal.strategies.subgraph import Subgraph
+
+_FORWARDS = {"own": FORWARDS_OWN, "all": FORWARDS_ALL, "last": FORWARDS_LAST}
+# Between devices that have a core for each thread a wait is short; with fewer cores than threads whoever is waited for
+# needs the core, so it is given away at once.
+SPINS = 4000
+SPINS_ON_SHARED_CORES = 0
+
+
+class Shared:
+    """What the devices of one phase have in common."""
+
+    def __init__(
+        self, parts: list[Subgraph], schedule: Schedule, source: Any, state: dict[str, Any], threads: int,
+        workspace: Workspace,
+    ) -> None:  # fmt: skip
+        count = len(parts)
+        self.schedule = schedule
+        self.world = np.zeros(world_size(count), np.int64)
+        self.world[slot.WORLD_DEVICES] = count
+        self.world[slot.WORLD_SPINS] = SPINS if threads <= len(available_cores()) else SPINS_ON_SHARED_CORES
+        self.world[slot.WORLD_ROUTED] = schedule.is_routed
+        self.world[slot.WORLD_FORWARDS] = _FORWARDS[schedule.forwards]
+        self.world[slot.WORLD_ROUNDS] = schedule.num_rounds
+        self.num_receivers = _count_receivers(schedule)
+        self.mail_at, length = _lay_out_mail(mail_sizes(parts, schedule))
+        shapes = [((length, *state[name].shape[1:]), state[name].dtype) for name in source.mailed]
+        self.mail_ids, *self.mail = workspace.reserve("mail", [((length,), parts[0].owned.dtype), *shapes])
+        num_bits = count * ((parts[0].num_local + 63) // 64) if source.flow.pulls and parts[0].global_ids is None else 0
+        (self.mail_bits,) = workspace.reserve("mail bits", [((num_bits,), np.dtype(np.uint64))])
+        self.posted = [np.empty(count, dtype) for dtype in source.partials.values()]
+
+    def buffers(self) -> list[np.ndarray]:
+        """Return the arrays, to count their bytes."""
+        return [self.world, self.mail_bits, self.mail_ids, *self.mail]
+
+
+def _count_receivers(schedule: Schedule) -> np.ndarray:
+    """Return for every round and device how many receive from it."""
+    count = schedule.num_devices
+    counts = np.zeros(max(schedule.num_rounds, 1) * count, np.int64)
+    for row in range(schedule.num_rounds * count):
+        peers = schedule.peers(row // count, row % count)
+        np.add.at(counts, row // count * count + peers, 1)
+    return _table(counts)
+
+
+def mail_sizes(parts: list[Subgraph], schedule: Schedule) -> np.ndarray:
+    """Return how many items each sender may have for each receiver; with one mail for all, for itself."""
+    count = len(parts)
+    sizes = np.zeros((count, count), np.int64)
+    for part in parts:
+        if schedule.is_routed:
+            sizes[part.device] = np.maximum(part.border_sizes, np.diff(part.copy_indptr))
+        else:
+            sizes[part.device, part.device] = part.num_global
+    return sizes
+
+
+def _lay_out_mail(sizes: np.ndarray) -> tuple[np.ndarray, int]:
+    """Return where the mail of each sender for each receiver begins, and how long it all is."""
+    ends = np.cumsum(sizes)
+    return _table(ends - sizes.reshape(-1)), int(ends[-1])
+
+
+class Border:
+    """One device's side of the exchanges."""
+
+    def __init__(self, shard: Shard, shared: Shared, shares_own: bool, workspace: Workspace) -> None:
+        assert shard.part is not None
+        self.shard, self.part, self.shared, self.shares_own = shard, shard.part, shared, shares_own
+        words = ((self.part.num_local + 63) // 64,)
+        bits = np.dtype(np.uint64)
+        (self.listed,) = workspace.reserve("border", [((self.part.num_local,), self.part.owned.dtype)])
+        self.dirty, self.silent = workspace.reserve(
+            "marks", [(words, bits), (words, bits)]
+        )  # clean, as a run leaves them
+        self.earlier: list[np.ndarray] | None = None
+
+    def arguments(self, source: Any, state: dict[str, Any]) -> tuple:
+        """Return what the loop takes behind its other arguments."""
+        part, shared, schedule = self.part, self.shared, self.shared.schedule
+        if self.earlier is None:
+            self.earlier = [np.empty_like(state[name]) for name in source.remembered]
+        none = part.owned[:0]
+        return (
+            shared.world, part.owner, none if part.address is None else part.address,
+            none if part.global_ids is None else part.global_ids, part.owned, *self.shard.copies, self.listed,
+            self.dirty, self.silent, _table(schedule.receive_indptr), _table(schedule.receive_peers),
+            shared.num_receivers, shared.mail_at, self._edge_ids(source), shared.mail_bits, shared.mail_ids,
+            *shared.mail, *self.earlier, *shared.posted,
+        )  # fmt: skip
+
+    def _edge_ids(self, source: Any) -> np.ndarray:
+        """Return the graph's numbers of the device's edges, if a rule asks for them."""
+        is_asked = any("edge" in rule.parameters for op in source.flow.operators for rule in op.rules.values())
+        return _table(self.part.edge_ids() if is_asked else self.part.out_edges.indptr[:0])
+
+    def buffers(self) -> list[np.ndarray]:
+        """Return the arrays, to count their bytes."""
+        return [self.listed, self.dirty, self.silent, *(self.earlier or [])]
+
+    def find_owned(self, vertices: np.ndarray | None) -> np.ndarray:
+        """Return the local ids of those global ids that the device owns; of all that it owns for None."""
+        part = self.part
+        if vertices is None:
+            return part.owned
+        if part.global_ids is None:
+            return vertices[part.owner[vertices] == part.device]
+        return _positions(part.global_ids[: part.num_owned], vertices)
+
+    def find_local(self, vertices: np.ndarray | None) -> np.ndarray | None:
+        """Return the local ids of those global ids that the device has; None for all."""
+        part = self.part
+        if vertices is None or part.global_ids is None:
+            return vertices
+        copies = _positions(part.global_ids[part.num_owned :], vertices) + part.num_owned
+        return np.concatenate([self.find_owned(vertices), copies])
+
+
+def _positions(ascending: np.ndarray, wanted: np.ndarray) -> np.ndarray:
+    """Return where those of ``wanted`` that are there stand in an array."""
+    places = np.searchsorted(ascending, wanted)
+    inside = places < len(ascending)
+    places, wanted = places[inside], wanted[inside]
+    return places[ascending[places] == wanted]
+
+
+def _table(array: np.ndarray) -> np.ndarray:
+    """Return a plain array that is not written to."""
+    view = np.ascontiguousarray(array).view(np.ndarray)[:]
+    view.flags.writeable = False
+    return view

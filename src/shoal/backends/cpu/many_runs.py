@@ -1,0 +1,70 @@
+# SPDX-License-Identifier: Apache-2.0
+"""One run of one phase on several CPU devices: a `PhaseRun` for each, and the one door to all their loops.
+
+The threads of all devices enter their loops together and come back together, with one reason: where one device needs
+memory or has a full trace, the others wait for it.  If one fails, all are stopped.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+from shoal.backends.cpu import control as slot
+from shoal.backends.cpu.border import Shared
+from shoal.backends.cpu.control import Reason
+from shoal.backends.cpu.phase_run import PhaseRun
+from shoal.backends.cpu.threads import run_threads
+from shoal.errors import OutOfMemoryError, ShoalError
+
+
+class ManyRuns:
+    """The runs of one phase on all devices; `resume` until it is done."""
+
+    def __init__(self, runs: list[PhaseRun], shared: Shared) -> None:
+        self.runs, self.shared = runs, shared
+        self.places = [(run, thread) for run in runs for thread in range(run.num_threads)]
+        if runs[0].phase.begin == "replay":  # a device knows only its own part of what was kept
+            total = sum(int(run.control[slot.LOCAL_SIZE]) for run in runs)
+            for run in runs:
+                run.control[slot.SIZE] = total
+
+    def resume(self) -> Reason:
+        """Run until the loops come back and return why."""
+        for run in self.runs:
+            run.begin()
+        watch = self.runs[0].watch
+        on_wait = None if watch is None else self.runs[0].report
+        run_threads(self._loop, len(self.places), on_interrupt=self.stop, on_wait=on_wait)
+        return max([run.end() for run in self.runs])
+
+    def _loop(self, number: int, count: int) -> Any:
+        run, thread = self.places[number]
+        try:
+            run.loop(thread, run.num_threads, *run.arguments)
+        except ShoalError:
+            raise  # it names the device
+        except Exception as error:
+            kind = OutOfMemoryError if isinstance(error, MemoryError) else RuntimeError
+            what = f"{type(error).__name__}: {error}".removesuffix(": ")
+            raise kind(f"{run.title}: {run.place} failed: {what}") from error
+
+    def stop(self) -> None:
+        """Make all loops come back at the next chance; the run cannot be resumed."""
+        for run in self.runs:
+            run.stop()
+        self.shared.world[slot.WORLD_ABANDONED] = 1
+
+    def grow(self) -> None:
+        """Give more memory to the devices that need it."""
+        for run in self.runs:
+            run.grow()
+
+    @property
+    def is_empty(self) -> bool:
+        """Whether there is nothing to do at all, on any device."""
+        return all(run.is_empty for run in self.runs)
+
+    @property
+    def nbytes(self) -> int:
+        """Memory of the runs' buffers and of what they share."""
+        return sum(run.nbytes for run in self.runs) + sum(array.nbytes for array in self.shared.buffers())

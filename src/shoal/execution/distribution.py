@@ -1,0 +1,142 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Distribution: every device's part of a program's state, and its way there and back.
+
+A device has the values of its own vertices and of the copies it holds; at the end those of the owners count.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from shoal.backends.cpu.backend import LoadedPhase, Shard, Workspace
+from shoal.backends.cpu.border import Border, Shared
+from shoal.backends.cpu.kernels.distribution import copy_elements, put_rows, take_rows
+from shoal.backends.cpu.many_runs import ManyRuns
+from shoal.backends.cpu.phase_run import PhaseRun
+from shoal.backends.cpu.threads import available_cores, run_threads
+from shoal.config import RunConfig
+from shoal.exchanges import Sharing
+from shoal.execution.plans import Plan
+from shoal.program import Constant, Phase, Scalar, Vertex
+from shoal.strategies.communication import make_schedule
+
+MANY_BYTES = 1 << 20  # to copy less is quicker than to start threads for it
+
+
+class Distribution:
+    """The state of a program on several devices."""
+
+    def __init__(
+        self, plan: Plan, shards: tuple[Shard, ...], workspaces: list[Workspace], state: dict[str, Any],
+        config: RunConfig,
+    ) -> None:  # fmt: skip
+        self.fields, self.shards, self.workspaces, self.config = plan.fields, shards, workspaces, config
+        self.vertex_names = [name for name, declared in plan.fields.items() if isinstance(declared, Vertex)]
+        self.parts = [shard.part for shard in shards if shard.part is not None]
+        assert plan.choices.communication is not None
+        self.schedule = make_schedule(plan.choices.communication, len(shards), config.fanout)
+        self.states = [self._make_state(i, state) for i in range(len(shards))]
+        run_threads(self._scatter, self._num_threads, state)
+
+    @property
+    def _num_threads(self) -> int:
+        num_bytes = sum(own[name].nbytes for own in self.states for name in self.vertex_names)
+        return len(available_cores()) if num_bytes >= MANY_BYTES else 1
+
+    def _make_state(self, number: int, state: dict[str, Any]) -> dict[str, Any]:
+        """Return a device's own state: scalars copied, constants shared, fields of vertices still to be filled."""
+        if number == 0 and self.parts[0].global_ids is None:
+            return dict(state)  # what the first device has of other vertices is overwritten at the end
+        length = self.parts[number].num_local
+        shapes = [((length, *state[name].shape[1:]), state[name].dtype) for name in self.vertex_names]
+        arrays = dict(zip(self.vertex_names, self.workspaces[number].reserve("state", shapes), strict=True))
+        others = {name: state[name] if isinstance(declared, Constant) else state[name].copy()
+                  for name, declared in self.fields.items() if name not in arrays}  # fmt: skip
+        return {name: arrays[name] if name in arrays else others[name] for name in self.fields}
+
+    def _scatter(self, thread: int, num_threads: int, state: dict[str, Any]) -> None:
+        """Fill one thread's share of every device's fields from the whole state."""
+        for part, own in zip(self.parts, self.states, strict=True):
+            for name in self._copied(own, state):
+                source, target = _plain(state[name]), _plain(own[name])
+                if part.global_ids is None:
+                    copy_elements(thread, num_threads, source, target)
+                else:
+                    take_rows(thread, num_threads, source, part.global_ids, _width(own[name]), target)
+
+    def _gather(self, thread: int, num_threads: int, state: dict[str, Any]) -> None:
+        """Put one thread's share of the owners' values into the whole state."""
+        for part, own in zip(self.parts, self.states, strict=True):
+            vertices = part.owned if part.global_ids is None else part.global_ids[: part.num_owned]
+            is_segment = part.num_owned > 0 and int(vertices[-1]) - int(vertices[0]) == part.num_owned - 1
+            for name in self._copied(own, state):
+                if is_segment:
+                    here, there = (slice(int(ids[0]), int(ids[-1]) + 1) for ids in (part.owned, vertices))
+                    copy_elements(thread, num_threads, _plain(own[name][here]), _plain(state[name][there]))
+                else:
+                    source, target = _plain(own[name]), _plain(state[name])
+                    put_rows(thread, num_threads, source, part.owned, vertices, _width(own[name]), target)
+
+    def _copied(self, own: dict[str, Any], state: dict[str, Any]) -> list[str]:
+        """Return the fields of vertices that are a device's own copies."""
+        return [name for name in self.vertex_names if own[name] is not state[name]]
+
+    def begin_phase(self, code: LoadedPhase, phase: Phase, frontier: np.ndarray | None, title: str) -> ManyRuns:
+        """Return a run of one phase, ready to begin on all devices."""
+        source = code.source
+        assert source.flow.sharing is not None
+        self._empty_copies(source.flow.sharing)
+        threads = sum(shard.device.threads_for(shard.graph) for shard in self.shards)
+        shared = Shared(self.parts, self.schedule, source, self.states[0], threads, self.workspaces[0])
+        shares_own = not self.schedule.is_routed and source.flow.shares_own
+        runs = [
+            PhaseRun(code, phase, shard, workspace, own, frontier, self.config.do_a, self.config.do_b, title,
+                     Border(shard, shared, shares_own, workspace))
+            for shard, workspace, own in zip(self.shards, self.workspaces, self.states, strict=True)
+        ]  # fmt: skip
+        return ManyRuns(runs, shared)
+
+    def refresh_copies(self, sharing: Sharing) -> None:
+        """Give the copies that a phase will read their owners' values, as an earlier phase left them."""
+        for name in sharing.mirrored_at_begin():
+            for part, own in zip(self.parts, self.states, strict=True):
+                for peer, state in enumerate(self.states):
+                    span = slice(*part.copy_indptr[peer : peer + 2])
+                    state[name][part.copy_there[span]] = own[name][part.copy_here[span]]
+        for name in sharing.whole_fields:
+            for part, own in zip(self.parts, self.states, strict=True):
+                for state in self.states:
+                    if state is not own:
+                        state[name][part.owned] = own[name][part.owned]
+
+    def _empty_copies(self, sharing: Sharing) -> None:
+        """Let copies that are emptied when they have been sent begin empty: their owners have what they hold."""
+        for name in {name for number in range(len(sharing.operators)) for name in sharing.resets(number)}:
+            for part, own in zip(self.parts, self.states, strict=True):
+                own[name][part.owner != part.device] = sharing.identity(name, own[name].dtype)
+
+    def gather(self, state: dict[str, Any]) -> None:
+        """Put the owners' values, and the scalars, into the whole state."""
+        if self.parts[0].global_ids is None:
+            state.update(self.states[0])  # the same arrays, but two that change places may have
+        run_threads(self._gather, self._num_threads, state)
+        for name, declared in self.fields.items():
+            if isinstance(declared, Scalar):
+                state[name][:] = self.states[0][name]  # the same on all
+
+    @property
+    def nbytes(self) -> int:
+        """Memory of the devices' parts of the state."""
+        arrays = (own[name] for own in self.states for name, f in self.fields.items() if not isinstance(f, Constant))
+        return sum(array.nbytes for array in arrays)
+
+
+def _plain(array: np.ndarray) -> np.ndarray:
+    """Return an array's elements in a row, as numbers of their size: copying needs no other type."""
+    return array.reshape(-1).view(f"u{array.itemsize}")
+
+
+def _width(array: np.ndarray) -> int:
+    return array.shape[1] if array.ndim > 1 else 1

@@ -1,0 +1,84 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Subgraph: a device's part of a graph, as plain arrays that a device can be given, a file hold or a message carry."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import NamedTuple
+
+import numpy as np
+
+
+class Edges(NamedTuple):
+    """Rows over all local ids, each in the order of the graph; those of copies are empty."""
+
+    indptr: np.ndarray
+    indices: np.ndarray
+    weights: np.ndarray | None
+
+
+@dataclass(frozen=True, eq=False)
+class Subgraph:
+    """A device's part of a graph: the vertices it owns, their edges, copies of other vertices, and who copies its own.
+
+    Its arrays are read-only; ids and offsets have the types of the graph's.
+
+    Parameters
+    ----------
+    num_global, num_local : vertices of the whole graph; owned ones and copies
+    owned : local ids of the owned vertices, ascending, as their global ids are
+    global_ids : of each local id, None where they are the same
+    owner : device of each local id, uint16
+    address : of each local id its local id at its owner, None where they are the same
+    out_edges : the edges that leave owned vertices
+    in_edges : those that enter them, by destination, if asked for; of an undirected graph ``out_edges`` itself
+    first_edges, first_in_edges : where the row of each owned vertex begins in ``indices`` of the graph, or its reverse
+    copy_indptr, copy_here, copy_there
+        ``copy_here[copy_indptr[p]:copy_indptr[p + 1]]`` are the owned vertices that the edges of peer p mention,
+        ascending; the same places of ``copy_there`` are the ids of their copies at p.
+    border_sizes : for each peer the number of its vertices that ``out_edges`` mention, int64
+    """
+
+    device: int
+    num_devices: int
+    num_global: int
+    num_local: int
+    owned: np.ndarray
+    global_ids: np.ndarray | None
+    owner: np.ndarray
+    address: np.ndarray | None
+    out_edges: Edges
+    in_edges: Edges | None
+    first_edges: np.ndarray
+    first_in_edges: np.ndarray | None
+    copy_indptr: np.ndarray
+    copy_here: np.ndarray
+    copy_there: np.ndarray
+    border_sizes: np.ndarray
+
+    @property
+    def num_owned(self) -> int:
+        """Number of owned vertices."""
+        return self.owned.size
+
+    @property
+    def num_edges(self) -> int:
+        """Number of edges that leave owned vertices."""
+        return self.out_edges.indices.size
+
+    def edge_ids(self) -> np.ndarray:
+        """Return the place in ``graph.indices`` of each edge of ``out_edges``."""
+        return _places(self.out_edges, self.owned, self.first_edges)
+
+    def in_edge_ids(self) -> np.ndarray | None:
+        """Return the place in ``graph.reverse().indices`` of each edge of ``in_edges``, None without them."""
+        if self.in_edges is None or self.first_in_edges is None:
+            return None
+        return _places(self.in_edges, self.owned, self.first_in_edges)
+
+
+def _places(edges: Edges, owned: np.ndarray, first_edges: np.ndarray) -> np.ndarray:
+    begin, end = edges.indptr[owned], edges.indptr[1:][owned]
+    places = np.arange(edges.indices.size, dtype=edges.indptr.dtype)
+    places += np.repeat(first_edges - begin, end - begin)
+    return places

@@ -1,0 +1,138 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Every algorithm under every strategy gives what one device gives; what is refused is refused with its reason.
+
+The strategies are those of the tables in `shoal.config`: a new name is tested here without anyone asking.  In plain
+runs every two values of different axes meet; with SHOAL_TEST_PRODUCT set (``make test-full``), all combinations.
+"""
+
+import itertools
+import os
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+import shoal
+from graphs import WIDTHS, graphs
+from pairwise import all_pairs, pairs_of
+from shoal.config import AXES, REFUSED
+
+DEVICES = (1, 2, 3, 4, 7, 16)
+NOT_WALKED = ("execution", "direction", "stats")  # not about many devices, or walked below
+STRATEGIES = {axis: names[1:] for axis, names in AXES.items() if axis not in NOT_WALKED}
+OPTIONS = {
+    "devices": DEVICES,
+    **STRATEGIES,
+    "fanout": (1, 2, 4),
+    "is_directed": (False, True),
+    "widths": tuple(WIDTHS),
+}
+#: Each width is compiled by itself, which takes seconds: it is walked for one call of every algorithm.
+IN_EVERY_WIDTH = ("bfs", "bfs_batch", "sssp", "components", "betweenness", "pagerank")
+#: Programs whose rules look farther than one edge: every device must know every vertex.
+LOOKS_FAR = ("components", "bfs_targets", "sssp_targets")
+
+
+def several(graph):
+    return np.unique(np.linspace(0, graph.num_vertices - 1, 3).astype(int))
+
+
+ALGORITHMS = {
+    "bfs": lambda graph, **how: shoal.bfs(graph, 0, validate=True, **how).distance,
+    "bfs_push": lambda graph, **how: shoal.bfs(graph, 0, direction="push", validate=True, **how).distance,
+    "bfs_pull": lambda graph, **how: shoal.bfs(graph, 0, direction="pull", validate=True, **how).distance,
+    "bfs_batch": lambda graph, **how: shoal.bfs(graph, several(graph), validate=True, **how).distance,
+    "bfs_targets": lambda graph, **how: shoal.bfs(graph, 0, targets=[graph.num_vertices - 1], **how).distance,
+    "bfs_parents": lambda graph, **how: shoal.bfs(graph, 0, deterministic=True, **how).parent,
+    "sssp": lambda graph, **how: shoal.sssp(graph, 0, validate=True, **how).distance,
+    "sssp_parents": lambda graph, **how: shoal.sssp(graph, 0, deterministic=True, **how).parent,
+    "sssp_targets": lambda graph, **how: shoal.sssp(graph, 0, targets=[graph.num_vertices - 1], **how).distance,
+    "components": lambda graph, **how: shoal.connected_components(graph, validate=True, **how).label,
+    "betweenness": lambda graph, **how: shoal.betweenness_centrality(graph, several(graph), **how).centrality,
+    "pagerank": lambda graph, **how: shoal.pagerank(graph, tolerance=1e-12, max_iterations=1000, **how).rank,
+}
+OPTIONS = {"algorithm": tuple(ALGORITHMS), **OPTIONS}
+
+
+def refusal(case):
+    """Why some or all values of a case are refused together, or None."""
+    for pair, reason in REFUSED.items():
+        if all(case.get(axis) == name for axis, name in pair):
+            return reason
+    looks_far = case.get("algorithm") in LOOKS_FAR and case.get("devices", 2) > 1
+    if looks_far and (case.get("duplication") == "one-hop" or case.get("communication") == "selective"):
+        return "every device must know every vertex"
+    return None
+
+
+def is_allowed(case):
+    is_wide = case.get("widths", WIDTHS[0]) != WIDTHS[0]
+    return refusal(case) is None and not (is_wide and case.get("algorithm", "bfs") not in IN_EVERY_WIDTH)
+
+
+if os.environ.get("SHOAL_TEST_PRODUCT"):
+    CASES = [dict(zip(OPTIONS, values, strict=True)) for values in itertools.product(*OPTIONS.values())]
+    CASES = [case for case in CASES if is_allowed(case)]
+else:
+    CASES = all_pairs(OPTIONS, is_allowed)
+
+
+def strategies_of(case):
+    chosen = {axis: case[axis] for axis in STRATEGIES}
+    count = case["devices"]
+    return {**chosen, "devices": f"cpu:{count}", "fanout": min(case["fanout"], count)}
+
+
+def described(case):
+    return "-".join("/".join(value) if isinstance(value, tuple) else str(value) for value in case.values())
+
+
+@pytest.mark.parametrize("case", CASES, ids=described)
+def test_every_config(case):
+    run, how = ALGORITHMS[case["algorithm"]], strategies_of(case)
+    vertex_dtype, edge_dtype = case["widths"]
+
+    @settings(max_examples=6)
+    @given(data=st.data())
+    def check(data):
+        drawn = data.draw(graphs(weights="int32", directed=case["is_directed"], min_vertices=1, max_vertices=40))
+        arrays = drawn.indptr.astype(edge_dtype), drawn.indices.astype(vertex_dtype)
+        graph = shoal.Graph.from_csr(*arrays, drawn.weights, directed=case["is_directed"], vertex_dtype=vertex_dtype,
+                                     edge_dtype=edge_dtype)  # fmt: skip
+        assert_same(run(graph, **how), run(graph))
+
+    check()
+
+
+def assert_same(found, expected):
+    assert found.dtype == expected.dtype
+    if found.dtype.kind == "f":
+        np.testing.assert_allclose(found, expected, rtol=1e-6, atol=1e-12)
+    else:
+        np.testing.assert_array_equal(found, expected)
+
+
+def test_the_cases_cover_every_pair():
+    seen = {frozenset(pair) for case in CASES for pair in itertools.combinations(case.items(), 2)}
+    assert pairs_of(OPTIONS, is_allowed) <= seen
+
+
+PATH = shoal.Graph.from_edges([0, 1, 2], [1, 2, 3], weights=np.ones(3, np.int32))
+
+
+@pytest.mark.parametrize(("pair", "reason"), REFUSED.items(), ids=str)
+@pytest.mark.parametrize("algorithm", ALGORITHMS)
+def test_strategies_that_do_not_go_together_are_refused(algorithm, pair, reason):
+    with pytest.raises(shoal.ArgumentError, match=reason) as refused:
+        ALGORITHMS[algorithm](PATH, devices="cpu:2", **dict(pair))
+    assert all(f"{axis}={name!r}" in str(refused.value) for axis, name in pair)
+
+
+@pytest.mark.parametrize("strategy", [("duplication", "one-hop"), ("communication", "selective")], ids=str)
+@pytest.mark.parametrize("algorithm", LOOKS_FAR)
+def test_programs_that_look_far_need_all_vertices(algorithm, strategy):
+    axis, name = strategy
+    with pytest.raises(shoal.ArgumentError, match="every device must know every vertex") as refused:
+        ALGORITHMS[algorithm](PATH, devices="cpu:2", **{axis: name})
+    assert f"{axis}={name!r}" in str(refused.value)
