@@ -12,3 +12,14 @@ def run(command, capsys):
     printed = capsys.readouterr()
     assert printed.err == ""
     return printed.out
+
+
+def assert_refused(command, words, capsys):
+    """Run a command that must be refused, in one line that has all the words and with status 2."""
+    assert main(shlex.split(command)) == 2
+    printed = capsys.readouterr()
+    assert printed.out == ""
+    assert printed.err.startswith("shoal: error: ")
+    assert printed.err.count("\n") == 1
+    for word in words.split():
+        assert word in printed.err

@@ -90,12 +90,11 @@ class RunConfig:
             if getattr(self, axis) == name and getattr(self, other) == value:
                 raise ArgumentError(f"{axis}={name!r} does not go with {other}={value!r}: {reason}")
         check_integer("partition_seed", self.partition_seed, 0)
-        check_integer("fanout", self.fanout, 1, max(parse_devices(self.devices).num_devices, 1))
+        check_integer("fanout", self.fanout, 1, parse_devices(self.devices).num_devices)
         check_number("do_a", self.do_a, 0)
         check_number("do_b", self.do_b, 0)
         if not isinstance(self.deterministic, bool):
             raise ArgumentError(f"deterministic={self.deterministic!r} is not allowed; it must be True or False")
-        parse_devices(self.devices)
 
     def resolved(self) -> dict[str, Any]:
         """Return the values in force, with ``auto`` replaced where the choice is made before the run."""

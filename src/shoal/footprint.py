@@ -75,7 +75,7 @@ class Footprint:
         from shoal.backends.cpu.backend import SMALL_EDGES, make_devices
 
         self.sizes, self.config, self.duplication = sizes, config, duplication
-        self._sources: dict[Any, tuple[Program, Any]] = {}  # with the program, so that its id is not another's
+        self._sources: dict[Any, tuple[Any, ...]] = {}  # with what the key names by id, so that no other gets it
         spec = parse_devices(config.devices)
         threads = make_devices(spec.num_devices, spec.threads_per_device)[0].num_threads
         self.num_threads = 1 if sizes.num_edges < SMALL_EDGES else threads
@@ -122,20 +122,19 @@ class Footprint:
 
     def source(self, program: Program, phase: Phase) -> Any:
         """Return the generated text of a phase, with what a run of it needs; it is not compiled."""
-        key = (id(program), getattr(phase.step, "__name__", ""))
+        function = getattr(phase.step, "__func__", phase.step)
+        key = (id(program), id(function))
         if key not in self._sources:
-            self._sources[key] = program, self._write(program, phase)
-        return self._sources[key][1]
+            self._sources[key] = program, function, self._write(program, phase)
+        return self._sources[key][-1]
 
     def _write(self, program: Program, phase: Phase) -> Any:
-        from shoal.backends.cpu.backend import field_dtype, mark_outputs
+        from shoal.backends.cpu.backend import field_dtype, force_direction, mark_outputs
         from shoal.backends.cpu.generator import write_phase
         from shoal.operators import record
 
         recording = record(program, phase.step)
-        for operator in recording.operators:
-            if operator.options.get("direction") == "auto":
-                operator.options["direction"] = self.config.direction
+        force_direction(recording, self.config.direction)
         if self.duplication is not None:
             mark_outputs(recording)
         is_weighted = self.sizes.weight_dtype is not None

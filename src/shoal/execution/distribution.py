@@ -113,9 +113,11 @@ class Distribution:
 
     def _empty_copies(self, sharing: Sharing) -> None:
         """Let copies that are emptied when they have been sent begin empty: their owners have what they hold."""
-        for name in {name for number in range(len(sharing.operators)) for name in sharing.resets(number)}:
-            for part, own in zip(self.parts, self.states, strict=True):
-                own[name][part.owner != part.device] = sharing.identity(name, own[name].dtype)
+        names = {name for number in range(len(sharing.operators)) for name in sharing.resets(number)}
+        for part, own in zip(self.parts, self.states, strict=True) if names else ():
+            is_copy = part.owner != part.device
+            for name in names:
+                own[name][is_copy] = sharing.identity(name, own[name].dtype)
 
     def gather(self, state: dict[str, Any]) -> None:
         """Put the owners' values, and the scalars, into the whole state."""

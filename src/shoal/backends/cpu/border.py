@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from shoal.arrays import read_only
 from shoal.backends.cpu import control as slot
 from shoal.backends.cpu.control import FORWARDS_ALL, FORWARDS_LAST, FORWARDS_OWN, world_size
 from shoal.backends.cpu.threads import available_cores
@@ -63,7 +64,7 @@ def _count_receivers(schedule: Schedule) -> np.ndarray:
     for row in range(schedule.num_rounds * count):
         peers = schedule.peers(row // count, row % count)
         np.add.at(counts, row // count * count + peers, 1)
-    return _table(counts)
+    return read_only(counts)
 
 
 def mail_sizes(parts: list[Subgraph], schedule: Schedule) -> np.ndarray:
@@ -81,7 +82,7 @@ def mail_sizes(parts: list[Subgraph], schedule: Schedule) -> np.ndarray:
 def _lay_out_mail(sizes: np.ndarray) -> tuple[np.ndarray, int]:
     """Return where the mail of each sender for each receiver begins, and how long it all is."""
     ends = np.cumsum(sizes)
-    return _table(ends - sizes.reshape(-1)), int(ends[-1])
+    return read_only(ends - sizes.reshape(-1)), int(ends[-1])
 
 
 class Border:
@@ -93,9 +94,8 @@ class Border:
         words = ((self.part.num_local + 63) // 64,)
         bits = np.dtype(np.uint64)
         (self.listed,) = workspace.reserve("border", [((self.part.num_local,), self.part.owned.dtype)])
-        self.dirty, self.silent = workspace.reserve(
-            "marks", [(words, bits), (words, bits)]
-        )  # clean, as a run leaves them
+        # Clean, as a run leaves them.
+        self.dirty, self.voices = workspace.reserve("marks", [(words, bits), (words, bits)])
         self.earlier: list[np.ndarray] | None = None
 
     def arguments(self, source: Any, state: dict[str, Any]) -> tuple:
@@ -107,7 +107,7 @@ class Border:
         return (
             shared.world, part.owner, none if part.address is None else part.address,
             none if part.global_ids is None else part.global_ids, part.owned, *self.shard.copies, self.listed,
-            self.dirty, self.silent, _table(schedule.receive_indptr), _table(schedule.receive_peers),
+            self.dirty, self.voices, read_only(schedule.receive_indptr), read_only(schedule.receive_peers),
             shared.num_receivers, shared.mail_at, self._edge_ids(source), shared.mail_bits, shared.mail_ids,
             *shared.mail, *self.earlier, *shared.posted,
         )  # fmt: skip
@@ -115,11 +115,11 @@ class Border:
     def _edge_ids(self, source: Any) -> np.ndarray:
         """Return the graph's numbers of the device's edges, if a rule asks for them."""
         is_asked = any("edge" in rule.parameters for op in source.flow.operators for rule in op.rules.values())
-        return _table(self.part.edge_ids() if is_asked else self.part.out_edges.indptr[:0])
+        return read_only(self.part.edge_ids() if is_asked else self.part.out_edges.indptr[:0])
 
     def buffers(self) -> list[np.ndarray]:
         """Return the arrays, to count their bytes."""
-        return [self.listed, self.dirty, self.silent, *(self.earlier or [])]
+        return [self.listed, self.dirty, self.voices, *(self.earlier or [])]
 
     def find_owned(self, vertices: np.ndarray | None) -> np.ndarray:
         """Return the local ids of those global ids that the device owns; of all that it owns for None."""
@@ -145,10 +145,3 @@ def _positions(ascending: np.ndarray, wanted: np.ndarray) -> np.ndarray:
     inside = places < len(ascending)
     places, wanted = places[inside], wanted[inside]
     return places[ascending[places] == wanted]
-
-
-def _table(array: np.ndarray) -> np.ndarray:
-    """Return a plain array that is not written to."""
-    view = np.ascontiguousarray(array).view(np.ndarray)[:]
-    view.flags.writeable = False
-    return view

@@ -39,7 +39,7 @@ SHARED: Any = None
 world: Any = None
 owner: Any = None
 dirty: Any = None
-silent: Any = None
+voices: Any = None
 border: Any = None
 
 

@@ -16,32 +16,22 @@ from shoal.backends.cpu.compiler import inner
 from shoal.backends.cpu.control import (
     ABANDONED,
     ARRIVED,
-    BORDER,
     GENERATION,
-    IDLE,
     LINE,
     NUM_VERTICES,
     STOP,
-    WORLD_ABANDONED,
-    WORLD_ARRIVED,
-    WORLD_DEVICES,
-    WORLD_GENERATION,
-    WORLD_ROWS,
-    WORLD_SPINS,
     Reason,
 )
 from shoal.backends.cpu.intrinsics import (
     as_addend,
     as_bits,
     as_element,
-    atomic_and,
     atomic_or,
     fetch_add,
     fetch_and,
     fetch_or,
     give_way,
     load,
-    nanoseconds,
     nonnegative,
     store,
     trailing_zeros,
@@ -87,38 +77,6 @@ def barrier(control, num_threads):
         release(control)
     else:
         await_release(control, generation)
-
-
-@inner
-def meet(control, world):
-    """Wait for all devices; called by one thread of each, while its others wait for it."""
-    began = nanoseconds()
-    generation = load(world, WORLD_GENERATION)
-    if fetch_add(world, WORLD_ARRIVED, 1) == world[WORLD_DEVICES] - 1:
-        store(world, WORLD_ARRIVED, 0)
-        fetch_add(world, WORLD_GENERATION, 1)
-        return
-    spins = 0
-    while load(world, WORLD_GENERATION) == generation:
-        spins += 1
-        if spins > world[WORLD_SPINS]:
-            if load(world, WORLD_ABANDONED) != 0:
-                raise RuntimeError("another device has left the run")
-            give_way()
-    control[IDLE] += nanoseconds() - began
-
-
-@inner
-def posted(world, device, what):
-    """Return the place of what a device tells the others."""
-    return nonnegative(WORLD_ROWS + device * LINE + what)
-
-
-@inner
-def num_items(world, sender, receiver):
-    """Return the place of the number of items that one device has for another (for all: for itself)."""
-    devices = world[WORLD_DEVICES]
-    return nonnegative(WORLD_ROWS + devices * LINE + sender * devices + receiver)
 
 
 @inner
@@ -279,72 +237,6 @@ def flush(control, output, base, capacity, queue, outbox, thread, count):
         return
     for i in range(count):
         queue[base + start + i] = outbox[thread, i]
-
-
-@inner
-def stash(control, border, outbox, row, count, vertex):
-    """List a vertex for other devices, by way of a row of the outbox; the new number of entries in it."""
-    outbox[row, count] = vertex
-    count += 1
-    if count == outbox.shape[1]:
-        flush(control, BORDER, 0, border.shape[0], border, outbox, row, count)
-        count = 0
-    return count
-
-
-@inner
-def note(control, border, vertex):
-    """List a vertex for other devices at once."""
-    border[nonnegative(fetch_add(control, BORDER, 1))] = vertex
-
-
-# A device of one thread needs no atomics for what only its own threads write.
-
-
-@inner
-def mark(bitmap, vertex, num_threads):
-    """Put ``vertex`` into a bitmap of this device's; True if it was not there."""
-    bit = np.uint64(1) << np.uint64(vertex & 63)
-    word = bitmap[vertex >> 6]
-    if word & bit != 0:
-        return False
-    if num_threads == 1:
-        bitmap[vertex >> 6] = word | bit
-        return True
-    return atomic_or(bitmap, vertex >> 6, bit) & bit == 0
-
-
-@inner
-def unmark(bitmap, vertex, num_threads):
-    """Take ``vertex`` out of a bitmap of this device's."""
-    mask = ~(np.uint64(1) << np.uint64(vertex & 63))
-    if num_threads == 1:
-        bitmap[vertex >> 6] &= mask
-    else:
-        atomic_and(bitmap, vertex >> 6, mask)
-
-
-@inner
-def tell(silent, vertex, joins, changed, dirty, num_threads):
-    """Whether a copy that a rule was at is to be listed for other devices: it joins, or changed, and is not listed."""
-    if joins:
-        if has_bit(silent, vertex):
-            unmark(silent, vertex, num_threads)
-        return mark(dirty, vertex, num_threads)
-    if changed and mark(dirty, vertex, num_threads):
-        mark(silent, vertex, num_threads)
-        return True
-    return False
-
-
-@inner
-def take_number(array, index, num_threads):
-    """Count up an element that only this device's threads write; the old value."""
-    if num_threads == 1:
-        old = array[index]
-        array[index] = old + 1
-        return old
-    return fetch_add(array, index, 1)
 
 
 @inner

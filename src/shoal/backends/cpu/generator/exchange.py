@@ -23,7 +23,7 @@ from shoal.operators import Operator
 from shoal.program import Combiner, Vertex
 
 #: What kernels that visit edges take beside their state where there are several devices.
-PUSH_SHARED = ("owner", "dirty", "silent", "border", "edge_ids")
+PUSH_SHARED = ("owner", "dirty", "voices", "border", "edge_ids")
 ORDERED_SHARED = ("world", *PUSH_SHARED)
 
 #: By combiner, what merges a value; ``{kind}`` is atomic or plain: a device of one thread needs no atomics.
@@ -162,14 +162,14 @@ def _write_collection(writer: PhaseWriter, operator: Operator, found: Exchange) 
     merged = values.kernel("merge_collected", hooks, options, [*merge.arguments, *extra])
     base, output, capacity = flow.target(operator).rsplit(", ", 2)
     merging = (
-        f"{merged}({_RECEIVED}, owner, dirty, silent, border, back, queue, {base}, {output}, {capacity}, outbox, "
+        f"{merged}({_RECEIVED}, owner, dirty, voices, border, back, queue, {base}, {output}, {capacity}, outbox, "
         f"blocks, links, bins, bitmap_a, bitmap_b, control[CURRENT]{tail(dict.fromkeys([*merge.arguments, *extra]))})"
     )
     # How many of the device's own vertices joined, as the last barrier has seen it.
     num_own = (
         f"(control[{output}] if control[SHARES_OWN] != 0 else 0)" if options["HAS_OUTPUT"] and not is_ordered else "0"
     )
-    packing = (f"{packed}(thread, num_threads, control, world, owner, address, border, dirty, silent, "
+    packing = (f"{packed}(thread, num_threads, control, world, owner, address, border, dirty, voices, "
                f"mail_at, mail_ids, back, queue, {base}, {num_own}{tail(pack.arguments)})")  # fmt: skip
     listing, ending = [], values.cleaning(hooks, options, renamed)
     if is_replicated:
@@ -315,7 +315,7 @@ class _Values:
         cleaned = self.kernel("clean_border", hooks, options, state, names)
         return [
             "if world[WORLD_FORWARDS] == FORWARDS_ALL:",
-            f"    {cleaned}(thread, num_threads, control, owner, dirty, silent, border, back{tail(state)})",
+            f"    {cleaned}(thread, num_threads, control, owner, dirty, voices, border, back{tail(state)})",
         ]
 
     def changes(self) -> list[str]:

@@ -43,6 +43,7 @@ from shoal.backends.cpu.compiler import compiled, inner
 from shoal.backends.cpu.control import *
 from shoal.backends.cpu.intrinsics import *
 from shoal.backends.cpu.runtime import *
+from shoal.backends.cpu.world import *
 from shoal.backends.cpu.kernels.advance import AHEAD, PULL_CHUNK
 from shoal.backends.cpu.kernels.exchange import *
 from shoal.backends.cpu.kernels.ordered import *

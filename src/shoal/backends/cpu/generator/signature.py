@@ -15,10 +15,10 @@ LOOP_PARAMETERS = (
     "indptr", "indices", "weights", "in_indptr", "in_indices", "in_weights",
     "queue", "bitmap_a", "bitmap_b", "remaining", "outbox", "blocks", "links", "bins", "published",
 )  # fmt: skip
-#: Parameters of a loop that is one of several, behind those: see `shoal.backends.cpu.world`.
+#: Parameters of a loop that is one of several, behind those: see `shoal.backends.cpu.border`.
 SHARD_PARAMETERS = (
     "world", "owner", "address", "global_ids", "owned", "copy_at", "copy_peers", "copy_ids", "border", "dirty",
-    "silent", "receive_at", "receive_from", "num_receivers", "mail_at", "edge_ids", "mail_bits", "mail_ids",
+    "voices", "receive_at", "receive_from", "num_receivers", "mail_at", "edge_ids", "mail_bits", "mail_ids",
 )  # fmt: skip
 
 

@@ -30,10 +30,11 @@ from shoal.backends.cpu.hooks import (
     border,
     dirty,
     owner,
-    silent,
+    voices,
 )
 from shoal.backends.cpu.intrinsics import fetch_add, nonnegative, prefetch, trailing_zeros
-from shoal.backends.cpu.runtime import add_bit, flush, has_bit, next_piece, piece_size, stash, tell
+from shoal.backends.cpu.runtime import add_bit, flush, has_bit, next_piece, piece_size
+from shoal.backends.cpu.world import stash, tell
 
 # Vertices whose edges are fetched before their turn: rows are scattered over memory, and the atomics of a rule keep the
 # processor from looking that far by itself.  8 to 16 measured alike on a Kronecker graph, a grid and their components.
@@ -47,7 +48,7 @@ def push(thread, num_threads, control, work, number, begin, end, sources, queue,
 
     A destination may be reached by several threads: rules use atomics.  ``marks_out`` de-duplicates; ``marks_in`` is
     cleared a word at a time, where nobody reads it and all of it must become zero.  A copy that the rule changes is
-    listed in ``border`` (once: ``dirty``); ``silent`` has those for which the rule never said True.
+    listed in ``border`` (once: ``dirty``); ``voices`` has those for which the rule says True.
     """
     size = piece_size(end - begin, num_threads)
     num_pieces = (end - begin + size - 1) // size
@@ -91,7 +92,7 @@ def push(thread, num_threads, control, work, number, begin, end, sources, queue,
                     if owner[dst] != device:
                         before = BEFORE(vertex=dst)
                         joins = RULE(src=src, dst=dst, edge=edge)
-                        if tell(silent, dst, joins, CHANGED(vertex=dst, before=before), dirty, num_threads):
+                        if tell(voices, dst, joins, CHANGED(vertex=dst, before=before), dirty, num_threads):
                             listed = stash(control, border, outbox, row, listed, dst)
                         continue
                 if RULE(src=src, dst=dst, edge=edge) and HAS_OUTPUT:

@@ -52,7 +52,8 @@ from shoal.backends.cpu.hooks import (
     TAKE,
 )
 from shoal.backends.cpu.intrinsics import fetch_add, load, nonnegative, population_count, store
-from shoal.backends.cpu.runtime import flush, has_bit, mark, meet, note, num_items, posted, take_number, tell, unmark
+from shoal.backends.cpu.runtime import flush, has_bit
+from shoal.backends.cpu.world import mark, meet, note, num_items, posted, take_number, tell, unmark
 
 # Items whose vertices' values are fetched before their turn: they are scattered over memory.
 AHEAD_ITEMS = 16
@@ -101,6 +102,16 @@ def end_round(control, world):
 
 
 @inner
+def find_mail(control, world, round_number, peer, mail_at):
+    """Return whose mail a device reads that receives from ``peer``, where it begins and how many items it has."""
+    device = control[DEVICE]
+    sender = sender_of(world, peer, round_number)
+    receiver = device if world[WORLD_ROUTED] != 0 else sender
+    place = nonnegative(sender * world[WORLD_DEVICES] + receiver)
+    return sender, mail_at[place], load(world, num_items(world, sender, receiver))
+
+
+@inner
 def sender_of(world, peer, round_number):
     """Return whose mail a device reads that receives from ``peer``: in a ring what started so many places back."""
     if world[WORLD_FORWARDS] == FORWARDS_LAST:
@@ -109,7 +120,7 @@ def sender_of(world, peer, round_number):
     return peer
 
 
-def pack_collected(thread, num_threads, control, world, owner, address, border, dirty, silent, mail_at, mail_ids, marks,
+def pack_collected(thread, num_threads, control, world, owner, address, border, dirty, voices, mail_at, mail_ids, marks,
                    queue, base, num_own, STATE):  # fmt: skip
     """Write the border's vertices and their values into the mail: for their owners, or for all.
 
@@ -133,10 +144,10 @@ def pack_collected(thread, num_threads, control, world, owner, address, border, 
             if is_renumbered:
                 name = np.int64(address[vertex])
         slot = nonnegative(slot)
-        mail_ids[slot] = ~name if IS_REPLICATED or has_bit(silent, vertex) else name
+        mail_ids[slot] = name if not IS_REPLICATED and has_bit(voices, vertex) else ~name
         PACK(slot=slot, vertex=vertex)
         if not IS_REPLICATED and not forwards:
-            forget(thread, num_threads, control, owner, dirty, silent, vertex, marks, STATE)
+            forget(thread, num_threads, control, owner, dirty, voices, vertex, marks, STATE)
     for position in range(nonnegative(thread * num_own // num_threads), (thread + 1) * num_own // num_threads):
         vertex = nonnegative(np.int64(queue[base + position]))
         slot = nonnegative(place + count + position)
@@ -148,7 +159,7 @@ def pack_collected(thread, num_threads, control, world, owner, address, border, 
 
 
 def merge_collected(thread, num_threads, control, world, round_number, receive_at, receive_from, mail_at, mail_ids,
-                    owner, dirty, silent, border, marks, queue, base, output, capacity, outbox, blocks, links, bins,
+                    owner, dirty, voices, border, marks, queue, base, output, capacity, outbox, blocks, links, bins,
                     waiting, spill, current, STATE):  # fmt: skip
     """Combine a round's items with this device's values; what they change, and may join, joins the output."""
     device = control[DEVICE]
@@ -160,10 +171,7 @@ def merge_collected(thread, num_threads, control, world, round_number, receive_a
     combined = 0
     table_row = nonnegative(round_number * devices + device)
     for i in range(receive_at[table_row], receive_at[table_row + 1]):
-        sender = sender_of(world, receive_from[nonnegative(i)], round_number)
-        receiver = device if is_routed else sender
-        count = load(world, num_items(world, sender, receiver))
-        first = mail_at[nonnegative(sender * devices + receiver)]
+        sender, first, count = find_mail(control, world, round_number, receive_from[nonnegative(i)], mail_at)
         if REACHES_ALL and not IS_REPLICATED and not is_routed and not forwards:
             total = count
             count = load(world, posted(world, sender, POSTED_LISTED))
@@ -207,19 +215,19 @@ def merge_collected(thread, num_threads, control, world, round_number, receive_a
             if REACHES_ALL and CAN_PULL and shares_own and joins and changed and not is_own:
                 mark(marks, vertex, num_threads)
             if not IS_REPLICATED and forwards and changed and (IS_ORDERED or not is_own):
-                if tell(silent, vertex, joins, True, dirty, num_threads):
+                if tell(voices, vertex, joins, True, dirty, num_threads):
                     note(control, border, vertex)
     if HAS_OUTPUT and not IS_ORDERED:
         flush(control, output, base, capacity, queue, outbox, thread, pending)
     fetch_add(control, COMBINED, combined)
 
 
-def forget(thread, num_threads, control, owner, dirty, silent, vertex, marks, STATE):
+def forget(thread, num_threads, control, owner, dirty, voices, vertex, marks, STATE):
     """Take a vertex off the border; empty a copy whose values must not be sent twice."""
     unmark(dirty, vertex, num_threads)
-    joins = not has_bit(silent, vertex)
-    if not joins:
-        unmark(silent, vertex, num_threads)
+    joins = has_bit(voices, vertex)
+    if joins:
+        unmark(voices, vertex, num_threads)
     if np.int64(owner[vertex]) != control[DEVICE]:
         RESET(vertex=vertex)
         if REACHES_ALL and CAN_PULL and joins and control[SHARES_OWN] != 0:
@@ -234,12 +242,12 @@ def empty_copies(thread, num_threads, control, owner, STATE):
             RESET(vertex=vertex)
 
 
-def clean_border(thread, num_threads, control, owner, dirty, silent, border, marks, STATE):
+def clean_border(thread, num_threads, control, owner, dirty, voices, border, marks, STATE):
     """Forget all that was listed."""
     count = load(control, BORDER)
     for position in range(nonnegative(thread * count // num_threads), (thread + 1) * count // num_threads):
         vertex = nonnegative(np.int64(border[position]))
-        forget(thread, num_threads, control, owner, dirty, silent, vertex, marks, STATE)
+        forget(thread, num_threads, control, owner, dirty, voices, vertex, marks, STATE)
 
 
 def pack_mirrored(thread, num_threads, control, world, copy_at, copy_peers, copy_ids, border, mail_at, mail_ids, STATE):
@@ -265,17 +273,11 @@ def pack_mirrored(thread, num_threads, control, world, copy_at, copy_peers, copy
 def take_mirrored(thread, num_threads, control, world, round_number, receive_at, receive_from, mail_at, mail_ids, marks,
                   border, STATE):  # fmt: skip
     """Put the owners' values of a round into this device's copies; with an announced frontier mark them too."""
-    device = control[DEVICE]
-    devices = world[WORLD_DEVICES]
-    is_routed = world[WORLD_ROUTED] != 0
     forwards = world[WORLD_FORWARDS] == FORWARDS_ALL
     combined = 0
-    table_row = nonnegative(round_number * devices + device)
+    table_row = nonnegative(round_number * world[WORLD_DEVICES] + control[DEVICE])
     for i in range(receive_at[table_row], receive_at[table_row + 1]):
-        sender = sender_of(world, receive_from[nonnegative(i)], round_number)
-        receiver = device if is_routed else sender
-        count = load(world, num_items(world, sender, receiver))
-        first = mail_at[nonnegative(sender * devices + receiver)]
+        _, first, count = find_mail(control, world, round_number, receive_from[nonnegative(i)], mail_at)
         for item in range(nonnegative(thread * count // num_threads), (thread + 1) * count // num_threads):
             slot = nonnegative(first + item)
             vertex = nonnegative(np.int64(mail_ids[slot]))
@@ -351,6 +353,7 @@ __all__ = [
     "AHEAD_ITEMS",
     "count_bits",
     "end_round",
+    "find_mail",
     "list_vertices",
     "post_bits",
     "post_items",

@@ -48,7 +48,7 @@ from shoal.backends.cpu.hooks import (
     border,
     dirty,
     owner,
-    silent,
+    voices,
     world,
 )
 from shoal.backends.cpu.intrinsics import (
@@ -67,16 +67,12 @@ from shoal.backends.cpu.runtime import (
     await_release,
     barrier,
     has_bit,
-    mark,
-    meet,
     next_piece,
-    note,
-    posted,
     raise_bit,
     release,
     take_bit,
-    tell,
 )
+from shoal.backends.cpu.world import meet, note, posted, tell
 
 NUM_NEAR = 256  # bins within reach of CURRENT; a power of two; more only lengthens the search for the lowest
 FAR = NUM_NEAR
@@ -235,12 +231,12 @@ def relax_block(num_threads, control, blocks, links, bins, waiting, spill, threa
                 if owner[dst] != control[DEVICE]:
                     before = BEFORE(vertex=dst)
                     joins = RULE(src=src, dst=dst, edge=edge)
-                    if tell(silent, dst, joins, CHANGED(vertex=dst, before=before), dirty, num_threads):
+                    if tell(voices, dst, joins, CHANGED(vertex=dst, before=before), dirty, num_threads):
                         note(control, border, dst)
                     continue
             if RULE(src=src, dst=dst, edge=edge):
                 if IS_SHARDED:
-                    if control[SHARES_OWN] != 0 and mark(dirty, dst, num_threads):
+                    if control[SHARES_OWN] != 0 and tell(voices, dst, True, True, dirty, num_threads):
                         note(control, border, dst)
                 enter(control, blocks, links, bins, waiting, spill, thread, current, dst, STATE)
     free_block(links, bins, thread, block)

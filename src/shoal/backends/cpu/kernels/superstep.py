@@ -71,7 +71,7 @@ from shoal.backends.cpu.hooks import (
 )
 from shoal.backends.cpu.intrinsics import load, nanoseconds, store
 from shoal.backends.cpu.kernels.ordered import NEVER
-from shoal.backends.cpu.runtime import meet, posted
+from shoal.backends.cpu.world import meet, posted
 
 
 def finish(control, trace, levels, knobs, STATE, SHARED):
