@@ -13,6 +13,7 @@ BIN := .venv/bin
 
 GRAPHS ?= kron20,urand20,grid2000
 SCALE ?= 20
+DEVICES_SCALE ?= 22
 
 .PHONY: demo test test-full bench figures clean
 
@@ -37,6 +38,7 @@ figures: bench
 	$(BIN)/python benchmarks/startup.py --json benchmarks/results/startup.json
 	$(BIN)/python benchmarks/memory.py --scale $(SCALE) --json benchmarks/results/memory.json
 	$(BIN)/python benchmarks/user_program.py --scale $(SCALE) --json benchmarks/results/user_program.json
+	$(BIN)/python benchmarks/devices.py --scale $(DEVICES_SCALE) --json benchmarks/results/devices.json
 	$(BIN)/python benchmarks/document.py local/bench.json
 
 .venv/bin/python:

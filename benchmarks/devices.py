@@ -1,17 +1,19 @@
 # SPDX-License-Identifier: Apache-2.0
 """Partitions of real graphs, and what a second device costs.
 
-    python benchmarks/devices.py --data ../shared/data --json benchmarks/results/devices.json
+    python benchmarks/devices.py --json benchmarks/results/devices.json
 
 For a road network, a social network and a web graph: what each partition cuts, how long it takes to find, and a search
 and PageRank on two devices of one thread (Fig. 2 of Gunrock's multi-GPU paper).  Then a search of a Kronecker graph on
 two devices of one thread beside one device of two, and a superstep of a long path, where there is nothing to do but to
-meet.  Runs are interleaved; a figure is the median of a run's own seconds.  Graphs that are not there are left out.
+meet.  Runs are interleaved, and timed by their own seconds.  Graphs that are not there are left out: they are looked
+for in --data, or $SHOAL_DATA, or ../shared/data.
 """
 
 from __future__ import annotations
 
 import json
+import os
 import statistics
 import sys
 import time
@@ -22,12 +24,12 @@ from typing import Any
 import numpy as np
 
 import shoal
-from figures import Figure, describe, format_number, parser, print_table, to_dict
+from figures import Figure, Row, RowTable, describe, parser, print_rows, print_table, to_dict
 from shoal.bench.report import write_whole
 from shoal.strategies.duplication import describe_partition
 from shoal.strategies.partition import PARTITIONERS, partition_graph
 
-DATA = Path(__file__).resolve().parents[2] / "shared" / "data"
+DATA = Path(os.environ.get("SHOAL_DATA", Path(__file__).resolve().parents[2] / "shared" / "data"))
 GRAPHS = {
     "road (New York)": "USA-road-d.NY.gr.gz",
     "social (Epinions)": "soc-Epinions1.txt.gz",
@@ -35,27 +37,59 @@ GRAPHS = {
 }
 TWO_DEVICES, ONE_DEVICE, FOUR_DEVICES = "cpu:2x1", "cpu:1x2", "cpu:4x1"
 ITERATIONS = 20
-HEADER = ["graph", "partition", "seconds to find", "edges cut, %", "border, sum", "BFS, ms", "PageRank, ms"]
-Row = dict[str, Any]
+#: What two devices may take by one is asked of this scale; of another nothing is asked.
+ASKED_SCALE, ASKED_RATIO, ASKED_MICROSECONDS = 22, 1.5, 40.0
+SUMMARIES: dict[str, Callable[[list[float]], float]] = {"median": statistics.median, "minimum": min}
+#: The tables of rows, by their names in the JSON.
+TABLES = {
+    "partitions": RowTable(
+        f"Partitions of real graphs, {TWO_DEVICES}",
+        {
+            "graph": "{graph}",
+            "partition": "{partition}",
+            "found in, ms": "{partition_ms}",
+            "edges cut, %": "{cut_percent}",
+            "border": "{border}",
+            "BFS, ms": "{bfs_median_ms} ({bfs_minimum_ms})",
+            "PageRank, ms": "{pagerank_median_ms} ({pagerank_minimum_ms})",
+        },
+        num_names=2,
+    ),
+}
+Runs = dict[str, Callable[[], Any]]
 
 
 def main() -> None:
     """Measure, print and write."""
-    options = parser(__doc__, scale=20)
-    options.add_argument("--data", type=Path, default=DATA, help=f"folder of the real graphs ({DATA.name})")
+    options = parser(__doc__, scale=ASKED_SCALE)
+    options.add_argument("--data", type=Path, default=DATA, help="folder of the real graphs")
     options.add_argument("--repetitions", type=int, default=7, help="runs of each (7)")
     options.add_argument("--path-length", type=int, default=20_000, help="vertices of the long path (20000)")
     given = options.parse_args()
-    rows = [row for name, graph in read_graphs(given.data).items() for row in rows_of(name, graph, given.repetitions)]
+    tables = measure_tables(given.data, given.repetitions)
     kronecker = shoal.generate.rmat(given.scale, seed=1)
-    figures = figures_of_search(kronecker, given.repetitions) + figures_of_path(given.path_length, given.repetitions)
-    setting = describe(kronecker, given.scale)
-    if rows:
-        print_partitions(rows)
+    bound = ASKED_RATIO if given.scale == ASKED_SCALE else None
+    figures = figures_of_search(kronecker, given.repetitions, bound)
+    figures += figures_of_path(given.path_length, given.repetitions)
+    publish(tables, describe(kronecker, given.scale), figures, given.json)
+
+
+def measure_tables(folder: Path, repetitions: int) -> dict[str, Any]:
+    """Return rows and note of each table that there is something to be measured for."""
+    graphs = read_graphs(folder)
+    rows = [row for name, graph in graphs.items() for row in rows_of(name, graph, repetitions)]
+    return {"partitions": {"rows": rows, "note": note_of(graphs, repetitions)}} if rows else {}
+
+
+def publish(tables: dict[str, Any], setting: str, figures: list[Figure], path: str | None) -> None:
+    """Print the tables and the figures, and write them with their circumstances to a file."""
+    for name, kept in tables.items():
+        table = TABLES[name]
+        print_rows(table.title, table.header, [table.cells(row) for row in kept["rows"]], table.right)
     print_table(f"devices: {setting}", figures)
-    if given.json is not None:
-        result = to_dict("devices", setting, figures) | {"kind": "devices", "partitions": rows}
-        write_whole(Path(given.json), json.dumps(result, indent=1) + "\n")
+    if path is not None:
+        result = to_dict("devices", setting, figures) | {"kind": "devices", "tables": tables}
+        write_whole(Path(path), json.dumps(result, indent=1) + "\n")
 
 
 def read_graphs(folder: Path) -> dict[str, shoal.Graph]:
@@ -70,84 +104,90 @@ def read_graphs(folder: Path) -> dict[str, shoal.Graph]:
     return found
 
 
+def note_of(graphs: dict[str, shoal.Graph], repetitions: int) -> str:
+    """Return what the columns of the table of partitions are, and how large its graphs."""
+    sizes = [f"{name} {g.num_vertices:,} vertices, {g.num_edges:,} stored edges" for name, g in graphs.items()]
+    return (
+        "Border: vertices of the other device that a device's edges mention, summed over the devices. "
+        f"BFS from the vertex of most edges, PageRank of {ITERATIONS} iterations: "
+        f"median of {repetitions} runs (minimum). "
+        f"Undirected: {'; '.join(sizes)}."
+    )
+
+
 def rows_of(name: str, graph: shoal.Graph, repetitions: int) -> list[Row]:
     """Return a row for every partition of a graph on two devices."""
     hub = int(graph.degree.argmax())
     rows: list[Row] = []
-    runs: dict[str, Callable[[], Any]] = {}
+    runs: Runs = {}
     for partition in PARTITIONERS:
-        began = time.perf_counter()
         try:
-            owner = partition_graph(graph, 2, partition)
+            partition_graph(shoal.generate.grid(9, 9), 2, partition)  # compiles or loads
         except shoal.ArgumentError as error:  # it needs what is not installed
             print(f"{partition} is left out: {error}", file=sys.stderr)
             continue
+        began = time.perf_counter()
+        owner = partition_graph(graph, 2, partition)
         seconds = time.perf_counter() - began
         report = describe_partition(graph, owner, 2)
-        rows.append({"graph": name, "partition": partition, "partition_seconds": seconds,
+        rows.append({"graph": name, "partition": partition, "partition_ms": 1e3 * seconds,
                      "cut_percent": 100 * report.cut_fraction, "border": sum(report.borders)})  # fmt: skip
         placed = shoal.place(graph, TWO_DEVICES, partition=owner)
         runs[f"{partition} bfs"] = lambda placed=placed: shoal.bfs(placed, hub)
         runs[f"{partition} pagerank"] = lambda placed=placed: shoal.pagerank(placed, iterations=ITERATIONS)
-    medians = median_seconds(runs, repetitions)
+    samples = sample_seconds(runs, repetitions)
     for row in rows:
-        row |= {f"{kernel}_ms": 1e3 * medians[f"{row['partition']} {kernel}"] for kernel in ("bfs", "pagerank")}
+        row |= {f"{kernel}_{summary}_ms": 1e3 * value(samples[f"{row['partition']} {kernel}"])
+                for kernel in ("bfs", "pagerank") for summary, value in SUMMARIES.items()}  # fmt: skip
     return rows
 
 
-def figures_of_search(graph: shoal.Graph, repetitions: int) -> list[Figure]:
+def figures_of_search(graph: shoal.Graph, repetitions: int, bound: float | None) -> list[Figure]:
     """Return what a search takes on two devices, and on one that has all their threads."""
     hub = int(graph.degree.argmax())
     places = [shoal.place(graph, devices) for devices in (TWO_DEVICES, ONE_DEVICE)]
-    runs = {placed.devices: lambda placed=placed: shoal.bfs(placed, hub) for placed in places}
-    medians = median_seconds(runs, repetitions)
-    figures = [Figure(f"BFS on {devices}", 1e3 * value, "ms", None, repetitions) for devices, value in medians.items()]
-    ratio = medians[TWO_DEVICES] / medians[ONE_DEVICE]
-    return [*figures, Figure(f"BFS on {TWO_DEVICES}, by {ONE_DEVICE}", ratio, "x", None, repetitions)]
+    runs: Runs = {placed.devices: lambda placed=placed: shoal.bfs(placed, hub) for placed in places}
+    samples = sample_seconds(runs, repetitions)
+    figures = [figure for devices in runs for figure in summarize(f"BFS on {devices}", 1e3, samples[devices], "ms")]
+    ratios = {summary: value(samples[TWO_DEVICES]) / value(samples[ONE_DEVICE]) for summary, value in SUMMARIES.items()}
+    return figures + [
+        Figure(f"BFS on {TWO_DEVICES} by {ONE_DEVICE}, {summary}", ratio, "x", bound, repetitions)
+        for summary, ratio in ratios.items()
+    ]
 
 
 def figures_of_path(length: int, repetitions: int) -> list[Figure]:
     """Return what a superstep of one vertex and one edge takes."""
     path = shoal.Graph.from_edges(np.arange(length - 1), np.arange(1, length))
-    runs = {devices: lambda devices=devices: shoal.bfs(path, 0, devices=devices, direction="push")
-            for devices in ("cpu:1x1", FOUR_DEVICES)}  # fmt: skip
-    medians = median_seconds(runs, repetitions)
+    bounds = {"cpu:1x1": None, FOUR_DEVICES: ASKED_MICROSECONDS}
+    places = [shoal.place(path, devices) for devices in bounds]
+    runs: Runs = {placed.devices: lambda placed=placed: shoal.bfs(placed, 0, direction="push") for placed in places}
+    samples = sample_seconds(runs, repetitions)
+    what = f"superstep of a path of {length:,} vertices"
     return [
-        Figure(
-            f"superstep of a path of {length:,} vertices on {devices}", 1e6 * value / length, "us", None, repetitions
-        )
-        for devices, value in medians.items()
+        figure
+        for devices, bound in bounds.items()
+        for figure in summarize(f"{what} on {devices}", 1e6 / length, samples[devices], "us", bound)
     ]
 
 
-def median_seconds(runs: dict[str, Callable[[], Any]], repetitions: int) -> dict[str, float]:
-    """Return the median of the seconds of each, run by turns, after one that compiles or loads."""
+def summarize(what: str, factor: float, samples: list[float], unit: str, bound: float | None = None) -> list[Figure]:
+    """Return the median and the minimum of samples, times a factor."""
+    return [
+        Figure(f"{what}, {summary}", factor * value(samples), unit, bound, len(samples))
+        for summary, value in SUMMARIES.items()
+    ]
+
+
+def sample_seconds(runs: Runs, repetitions: int) -> dict[str, list[float]]:
+    """Return the seconds of each, run by turns, after one that compiles or loads."""
     samples: dict[str, list[float]] = {name: [] for name in runs}
     for run in runs.values():
         run()
     for _ in range(repetitions):
         for name, run in runs.items():
             samples[name].append(run().stats.seconds)
-    return {name: statistics.median(values) for name, values in samples.items()}
-
-
-def cells_of(row: Row) -> list[str]:
-    """Return a row of the table of partitions."""
-    numbers = (row["partition_seconds"], row["cut_percent"], row["border"], row["bfs_ms"], row["pagerank_ms"])
-    return [row["graph"], row["partition"], *map(format_number, numbers)]
-
-
-def print_partitions(rows: list[Row]) -> None:
-    """Print the table of partitions."""
-    from rich.console import Console
-    from rich.table import Table
-
-    table = Table(title=f"partitions on {TWO_DEVICES}", title_justify="left")
-    for index, head in enumerate(HEADER):
-        table.add_column(head, justify="right" if index > 1 else "left")
-    for row in rows:
-        table.add_row(*cells_of(row))
-    Console(width=None if sys.stdout.isatty() else 160).print(table)
+    return samples
 
 
 if __name__ == "__main__":

@@ -5,7 +5,8 @@
     python benchmarks/document.py local/bench.json     # keep a new comparison first (what `shoal bench --output` wrote)
 
 A page says where a table goes, and which: everything from ``<!-- table: begin NAME -->`` to ``<!-- table: end -->`` is
-replaced.  ``comparison`` and ``summary`` are made of comparison.json, the others of the JSON file of their name.
+replaced.  ``comparison`` and ``summary`` are made of comparison.json, the others of the JSON file of their name; where
+that is not there yet, the page says so.
 """
 
 from __future__ import annotations
@@ -18,15 +19,17 @@ from pathlib import Path
 from typing import Any
 
 from comparison import comparison_table, summarize, summary_table
-from devices import HEADER as PARTITIONS_HEADER
-from devices import cells_of
-from figures import HEADER, Figure
+from devices import TABLES as DEVICES_TABLES
+from figures import HEADER, Figure, RowTable
 from shoal.bench.report import write_whole
 from tables import circumstances, markdown_table
 
 ROOT = Path(__file__).resolve().parents[1]
 RESULTS = ROOT / "benchmarks" / "results"
 PAGES = (ROOT / "docs" / "performance.md", ROOT / "README.md")
+#: What a page may ask for.
+TABLES = ("comparison", "summary", "user_program", "devices", "memory", "startup")
+NOT_MEASURED = ["Not measured yet: `make figures`."]
 _BLOCK = re.compile(r"(<!-- table: begin (\w+) -->\n).*?(<!-- table: end -->)", re.DOTALL)
 
 
@@ -70,9 +73,9 @@ def with_tables(text: str, results: dict[str, Any]) -> str:
 
     def replace(block: re.Match[str]) -> str:
         begin, name, end = block.groups()
-        if name not in tables:
-            raise ValueError(f"table {name!r} is not known; allowed: {', '.join(tables)}")
-        return begin + "\n".join(["", *tables[name], "", end])
+        if name not in TABLES:
+            raise ValueError(f"table {name!r} is not known; allowed: {', '.join(TABLES)}")
+        return begin + "\n".join(["", *tables.get(name, NOT_MEASURED), "", end])
 
     return _BLOCK.sub(replace, text)
 
@@ -93,10 +96,15 @@ def figures_table(result: dict[str, Any]) -> list[str]:
 
 
 def devices_table(result: dict[str, Any]) -> list[str]:
-    """Return the table of partitions, and that of the figures behind it."""
-    rows = [cells_of(row) for row in result["partitions"]]
-    partitions = [*markdown_table(PARTITIONS_HEADER, rows, right={2, 3, 4, 5, 6}), ""] if rows else []
-    return [*partitions, *figures_table(result)]
+    """Return the tables of rows that were measured on several devices, and that of the figures behind them."""
+    tables = [line for name, kept in result["tables"].items() for line in rows_table(DEVICES_TABLES[name], kept)]
+    return [*tables, *figures_table(result)]
+
+
+def rows_table(table: RowTable, kept: dict[str, Any]) -> list[str]:
+    """Return a table of rows between its title and what is to be said of it."""
+    rows = [table.cells(row) for row in kept["rows"]]
+    return [f"**{table.title}**", "", *markdown_table(table.header, rows, table.right), "", kept["note"], ""]
 
 
 if __name__ == "__main__":

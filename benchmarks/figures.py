@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What the scripts here share: a figure with the bound asked of it, fresh processes, the table and the JSON."""
+"""What the scripts here share: a figure with the bound asked of it, tables of rows, fresh processes and the JSON."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ class Figure:
     value: float
     unit: str
     bound: float | None = None
-    #: The number is the median of so many samples.
+    #: The number is made of so many samples: their median, unless ``what`` says otherwise.
     num_samples: int = 1
 
     @property
@@ -54,6 +54,33 @@ def format_number(value: float) -> str:
 
 
 HEADER = ["what", "measured", "asked, at most", ""]
+Row = dict[str, Any]
+
+
+@dataclass(frozen=True)
+class RowTable:
+    """A table of measured rows, for results that are more than one number each."""
+
+    title: str
+    #: Head of each column, and its cells with the names of a row's entries in braces.
+    columns: dict[str, str]
+    #: So many columns, the first ones, are text; the others are numbers and stand at the right.
+    num_names: int
+
+    @property
+    def header(self) -> list[str]:
+        """The heads of the columns."""
+        return list(self.columns)
+
+    @property
+    def right(self) -> set[int]:
+        """Which columns are numbers."""
+        return set(range(self.num_names, len(self.columns)))
+
+    def cells(self, row: Row) -> list[str]:
+        """Return a row as text."""
+        texts = {key: value if isinstance(value, str) else format_number(value) for key, value in row.items()}
+        return [cell.format_map(texts) for cell in self.columns.values()]
 
 
 def parser(description: str | None, scale: int) -> argparse.ArgumentParser:
@@ -102,14 +129,19 @@ def to_dict(name: str, setting: str, figures: list[Figure]) -> dict[str, Any]:
 
 def print_table(title: str, figures: list[Figure]) -> None:
     """Print a row for each figure."""
+    print_rows(title, HEADER, [figure.cells() for figure in figures], right={1, 2})
+
+
+def print_rows(title: str, header: list[str], rows: list[list[str]], right: set[int]) -> None:
+    """Print a table; columns whose number is in ``right`` are aligned there."""
     from rich.console import Console
     from rich.table import Table
 
     table = Table(title=title, title_justify="left")
-    for index, head in enumerate(HEADER):
-        table.add_column(head, justify="right" if index in (1, 2) else "left")
-    for figure in figures:
-        table.add_row(*figure.cells())
+    for index, head in enumerate(header):
+        table.add_column(head, justify="right" if index in right else "left")
+    for cells in rows:
+        table.add_row(*cells)
     Console(width=None if sys.stdout.isatty() else 160).print(table)
 
 
