@@ -73,11 +73,21 @@ def test_the_two_commands_come_first():
     assert "\ntest:" in makefile
 
 
+@pytest.fixture(params=["example", "README"])
+def k_core(request, tmp_path):
+    if request.param == "example":
+        return load("k_core").KCore()
+    script = tmp_path / "block.py"
+    script.write_text(next(code for code in blocks("python") if "class KCore" in code), encoding="utf-8")
+    return runpy.run_path(str(script))["KCore"]()
+
+
+@pytest.mark.parametrize("devices", ["cpu:1", "cpu:3"])
 @pytest.mark.parametrize("k", [0, 1, 3, 5, 8, 100])
-def test_k_core_is_networkx_s(graph, k):
-    result = shoal.run(load("k_core").KCore(), graph, k=k, degree=graph.degree)
+def test_k_core_is_networkx_s(graph, k_core, k, devices):
+    result = shoal.run(k_core, graph, k=k, degree=graph.degree, devices=devices)
     expected = nx.k_core(as_networkx(graph), k).nodes
-    assert set(np.flatnonzero(result.edges_left >= k)) == set(expected)
+    assert set(np.flatnonzero(result.in_core)) == set(expected)
 
 
 @pytest.mark.parametrize("devices", ["cpu:1", "cpu:3"])
@@ -85,12 +95,6 @@ def test_core_numbers_are_networkx_s(graph, devices):
     result = shoal.run(load("core_numbers").CoreNumbers(), graph, degree=graph.degree, devices=devices)
     expected = nx.core_number(as_networkx(graph))
     assert result.core.tolist() == [expected[v] for v in range(graph.num_vertices)]
-
-
-def test_a_rule_that_decides_by_a_sum_runs_on_one_device_only(graph):
-    with pytest.raises(shoal.ProgramError, match=r"rule 'lose_edge' .*edges_left on several devices: the rule reads it "
-                                                 r"at dst.*decide in a filter of the advance's output"):  # fmt: skip
-        shoal.run(load("k_core").KCore(), graph, k=3, degree=graph.degree, devices="cpu:3")
 
 
 @pytest.mark.parametrize("devices", ["cpu:1", "cpu:3"])
