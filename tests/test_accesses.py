@@ -42,6 +42,18 @@ def rows(src, dst, paths):
 
 
 @rule
+def whole_rows(src, dst, paths, visit):
+    atomic.add_row(paths, dst, paths[src], visit[src], 4)
+
+
+@rule
+def row_by_name(src, dst, paths):
+    atomic.add_row(paths, dst, paths[src], 1, 4)
+    row = paths[src]
+    row[0] = 1
+
+
+@rule
 def jump(vertex, label):
     label[vertex] = label[label[vertex]]
 
@@ -88,6 +100,8 @@ CASES = {
     keep_parent: {write("parent", "dst"), read("src", ANYWHERE)},
     add_up: {write("total", "vertex"), read("total", "vertex"), read("rank", "vertex")},
     rows: {write("paths", "dst"), read("paths", "src")},
+    whole_rows: {write("paths", "dst"), read("paths", "src"), read("visit", "src")},
+    row_by_name: {write("paths", "dst"), read("paths", "src"), write("paths", ANYWHERE)},
     jump: {write("label", "vertex"), read("label", "vertex"), read("label", ANYWHERE)},
     moved: {read("label", "dst"), write("label", ANYWHERE), read("src", ANYWHERE)},
     through_others: {write("level", "dst"), read("level", "src")},

@@ -186,6 +186,60 @@ def test_elements_of_two_dimensions():
     assert (array == 6).all()
 
 
+def row_adder(function, width):
+    """A kernel that adds the second row to the first and, overlapping itself, to itself."""
+
+    @compiled
+    def add_rows(thread, num_threads, array, mask):
+        function(array, 0, array[1], mask, width)
+        function(array, 1, array[1], mask, width)
+
+    return add_rows
+
+
+@pytest.mark.parametrize("function", [intrinsics.atomic_add_row, intrinsics.plain_add_row], ids=["atomic", "plain"])
+@pytest.mark.parametrize("width", [1, 3, 4, 8, 16])
+@pytest.mark.parametrize("dtype", INTEGERS + FLOATS)
+def test_rows_are_added_where_the_mask_says(function, width, dtype):
+    add_rows = row_adder(function, width)
+    for mask in (np.uint8(0), np.uint8(0b1010_0101), np.uint16(0xFFFF), np.int64(-1), np.int64(6)):
+        array = np.arange(3 * width).reshape(3, width).astype(dtype)
+        chosen = [int(mask) >> k & 1 for k in range(width)]
+        added = (array[1] * np.array(chosen, dtype)).astype(dtype)
+        expected = np.array([array[0] + added, array[1] + added, array[2]], dtype)
+        add_rows(0, 1, array, mask)
+        assert (array == expected).all()
+
+
+def test_rows_lose_nothing_that_threads_add():
+    array = np.ones((2, 4))
+
+    @compiled
+    def add_often(thread, num_threads, array):
+        for _ in range(ROUNDS):
+            intrinsics.atomic_add_row(array, 0, array[1], 0b0101, 4)
+
+    run_threads(add_often, NUM_THREADS, array)
+    assert array[0].tolist() == [1 + NUM_THREADS * ROUNDS, 1, 1 + NUM_THREADS * ROUNDS, 1]
+
+
+@pytest.mark.parametrize(
+    ("row", "mask", "width", "word"),
+    [
+        (np.zeros(4, np.float32), 1, 4, "row of float64"),
+        (np.zeros((2, 4))[:, 1], 1, 4, "row of float64"),
+        (np.zeros(4), 1.0, 4, "mask"),
+        (np.zeros(4), 1, 0, "width"),
+        (np.zeros(4), 1, 65, "width"),
+    ],
+)
+def test_what_is_no_row_is_refused(row, mask, width, word):
+    for function in (intrinsics.atomic_add_row, intrinsics.plain_add_row):
+        add = compiled(lambda array, row, mask, function=function: function(array, 0, row, mask, width))
+        with pytest.raises(numba.core.errors.TypingError, match=word):
+            add(np.zeros((2, 4)), row, mask)
+
+
 TWINS = {
     "min": (intrinsics.atomic_min, runtime.plain_min),
     "max": (intrinsics.atomic_max, runtime.plain_max),

@@ -2,6 +2,7 @@
 """Rules: what they may use, and that every mistake in one is reported with its name, file and line."""
 
 import enum
+import inspect
 import math
 from pathlib import Path
 
@@ -581,6 +582,11 @@ def two_indices(vertex, count):
 
 
 @rule
+def row_of_a_narrow_field(vertex, count):
+    atomic.add_row(count, vertex, count[vertex:], 1, 1)  # mark: narrow row
+
+
+@rule
 def adds_text(vertex, count):
     count[vertex] = vertex + "1"  # mark: text
 
@@ -609,6 +615,7 @@ FAULTY = {
     "condition": (late_condition, ["nothing"]),
     "flags": (sum_of_flags, ["atomic.add", "bool"]),
     "two indices": (two_indices, ["dimension"]),
+    "narrow row": (row_of_a_narrow_field, ["atomic.add_row", "dimension"]),
     "text": (adds_text, ["add(int64"]),
     "bits": (bits_of_a_fraction, ["float64"]),
     "scalar": (changes_a_scalar, ["array"]),
@@ -675,8 +682,8 @@ def test_a_rule_is_not_called_by_python():
 
 @pytest.mark.parametrize("operation", atomic.OPERATIONS)
 def test_atomics_are_for_rules_only(operation):
-    arguments = [np.zeros(3), 0, 1, 2][: 4 if operation == "compare_exchange" else 3]
-    call = lambda: getattr(atomic, operation)(*arguments)  # noqa: E731
+    function = getattr(atomic, operation)
+    call = lambda: function(*inspect.signature(function).parameters)  # noqa: E731
     assert_refused(call, f"atomic.{operation}", "rule", error=ProgramError)
 
 

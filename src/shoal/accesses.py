@@ -71,7 +71,9 @@ class _Body:
         for call in self._calls():
             if self.rule.is_atomic(call.func) and isinstance(call.args[0], ast.Name):
                 name = call.args[0].id
-                self.ranks[name] = max(len(_indices(call.args[1])), self.ranks.get(name, 1))
+                assert isinstance(call.func, ast.Attribute)
+                rank = len(_indices(call.args[1])) + (call.func.attr == "add_row")  # its index names no element
+                self.ranks[name] = max(rank, self.ranks.get(name, 1))
         self.aliases = {}
         for target, value in _assignments(self.rule.tree):
             for node in ast.walk(target):

@@ -43,10 +43,11 @@ class atomic:  # noqa: N801 - reads as a namespace: atomic.min(level, dst, value
     """Updates that several edges may make to one element at once; for use inside rules only.
 
     ``min`` and ``max`` say whether they changed the element; ``add``, ``bit_or``, ``bit_and`` and ``exchange`` return
-    the old value; ``compare_exchange(array, index, expected, desired)`` says whether it stored ``desired``.
+    the old value; ``compare_exchange(array, index, expected, desired)`` says whether it stored ``desired``;
+    ``add_row`` returns nothing.
     """
 
-    OPERATIONS = ("min", "max", "add", "bit_or", "bit_and", "exchange", "compare_exchange")
+    OPERATIONS = ("min", "max", "add", "bit_or", "bit_and", "exchange", "compare_exchange", "add_row")
 
     def __init__(self) -> None:
         raise TypeError("atomic is a namespace, not a class to make objects of")
@@ -85,6 +86,11 @@ class atomic:  # noqa: N801 - reads as a namespace: atomic.min(level, dst, value
     def compare_exchange(array: Any, index: Any, expected: Any, desired: Any) -> bool:
         """Store ``desired`` if ``array[index]`` is ``expected``; True if it was."""
         raise ProgramError("atomic.compare_exchange works only inside a rule")
+
+    @staticmethod
+    def add_row(array: Any, index: Any, row: Any, mask: Any, width: Any) -> None:
+        """Add ``row[k]`` to ``array[index, k]`` for every k below ``width`` whose bit in ``mask`` is set."""
+        raise ProgramError("atomic.add_row works only inside a rule")
 
 
 @dataclass(frozen=True, eq=False)

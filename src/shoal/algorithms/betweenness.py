@@ -114,8 +114,7 @@ def _rules(width: int) -> dict[str, Rule]:
         fresh = visit[src] & ~seen[dst]
         if fresh == 0:
             return False
-        for k in range(width):
-            atomic.add(paths, (dst, k), ((fresh >> k) & 1) * paths[src, k])
+        atomic.add_row(paths, dst, paths[src], fresh, width)
         if found[dst] & fresh != fresh:
             atomic.bit_or(found, dst, fresh)
         return True
@@ -132,8 +131,7 @@ def _rules(width: int) -> dict[str, Rule]:
     def collect(src, dst, level_mask, deeper_mask, dependency, share):
         both = level_mask[src] & deeper_mask[dst]
         if both != 0:
-            for k in range(width):
-                atomic.add(dependency, (src, k), ((both >> k) & 1) * share[dst, k])
+            atomic.add_row(dependency, src, share[dst], both, width)
         return False
 
     @rule

@@ -169,15 +169,17 @@ class CPUDevice:
         return 1 if self.is_small(graph) else self.num_threads
 
     def allocate(self, shape: int | tuple[int, ...], dtype: np.dtype, fill: Any) -> np.ndarray:
-        """Return a new array filled with one value, its pages touched by the device's threads."""
-        array = np.empty(shape, dtype)
-        if array.nbytes < 1 << 22 or self.num_threads == 1:
+        """Return a new array filled with one value; the device's threads touch the pages of one that is large."""
+        size = math.prod(shape) if isinstance(shape, tuple) else shape
+        is_large = size * dtype.itemsize >= 1 << 22
+        array = _empty_on_lines(size, dtype) if is_large else np.empty(size, dtype)
+        if not is_large or self.num_threads == 1:
             array.fill(fill)
-            return array
+            return array.reshape(shape)
         from shoal.backends.cpu.kernels.fill import fill_part
 
-        run_threads(fill_part, self.num_threads, array.reshape(-1), array.dtype.type(fill))
-        return array
+        run_threads(fill_part, self.num_threads, array, array.dtype.type(fill))
+        return array.reshape(shape)
 
     def load(
         self, program: Program, phase: Phase, types: Types, direction: str = "auto", duplication: str | None = None
@@ -195,6 +197,13 @@ class CPUDevice:
             with _phases_lock:
                 _phases[key] = loaded
         return loaded
+
+
+def _empty_on_lines(size: int, dtype: np.dtype) -> np.ndarray:
+    """Return an array that begins a cache line: no row of 32 or 64 bytes lies on two lines, as every other would."""
+    room = np.empty(size + LINE_BYTES // dtype.itemsize, dtype)
+    begin = -room.ctypes.data % LINE_BYTES // dtype.itemsize
+    return room[begin : begin + size]
 
 
 def make_devices(count: int, threads_per_device: int | None) -> list[CPUDevice]:

@@ -22,7 +22,7 @@ def _hook(**arguments: Any) -> Any:
 
 RULE = WHERE = PRIORITY = FINISH = UNTIL = _hook
 STORE = _hook  # keep the partial values of a block of vertices
-FETCH = _hook  # ask for the state of a destination that will be looked at soon
+FETCH = _hook  # ask for the state of a vertex at the other end of an edge that will be looked at soon
 BEFORE = _hook  # the values that a push may change at a destination
 CHANGED = _hook  # whether it has
 PACK = _hook  # put a vertex's values into the mail
@@ -65,6 +65,7 @@ HAS_WHERE = False
 EARLY_EXIT = False
 HAS_MARKS = False  # the vertices are marked in the bitmap that de-duplicates
 HAS_OUTPUT = False
+READS_ROWS = False  # a pull reads fields with a width at sources
 SKIP_EDGES = 0
 FIRST_EDGES = -1
 HAS_UNTIL = False

@@ -73,9 +73,9 @@ def _storage(context, element):
     return model.as_data, model.from_data, ir.IntType(8 * context.get_abi_sizeof(model.get_data_type()))
 
 
-def _make_intrinsic(name, typer):
+def _make_intrinsic(name, typer, *, prefer_literal=False):
     typer.__name__ = typer.__qualname__ = name
-    return intrinsic(typer)
+    return intrinsic(prefer_literal=prefer_literal)(typer)
 
 
 def _make_operand(name, allowed):
@@ -221,6 +221,70 @@ def compare_exchange(array, index, expected, desired):
             return True
         seen = array[index]  # changed since, maybe to another that is equal
     return False
+
+
+def _require_row(array, index, row, mask, width):
+    """Refuse what is not a row and another of its type, and a width that is not known when it is compiled."""
+    name = "atomic.add_row"
+    _require_element(name, array, types.Tuple((index, types.intp)), _ADDABLE)
+    if not isinstance(row, types.Array) or (row.ndim, row.dtype, row.layout) != (1, array.dtype, "C"):
+        raise TypingError(f"{name} takes a row of {array.dtype}, such as field[src], not {row}")
+    if not isinstance(mask, types.Integer):
+        raise TypingError(f"{name} takes a whole number as the mask, not {mask}")
+    if not isinstance(width, types.IntegerLiteral) or not 1 <= width.literal_value <= 64:
+        raise TypingError(f"{name} takes a literal or a number from outside, 1 to 64, as the width, not {width}")
+
+
+def _make_add_row(add):
+    """Make ``f(array, index, row, mask, width)`` that adds ``row[k]`` to ``array[index, k]`` for every bit k of mask.
+
+    ``add`` writes that, given the addresses of the two rows and as many bits as they have elements.
+    """
+
+    def typer(typingctx, array, index, row, mask, width):
+        _require_row(array, index, row, mask, width)
+        bits = ir.IntType(width.literal_value)
+
+        def codegen(context, builder, signature, args):
+            place = types.Tuple((signature.args[1], types.intp))
+            start = context.make_tuple(builder, place, (args[1], context.get_constant(types.intp, 0)))
+            own = _element_pointer(context, builder, array, args[0], place, start)
+            other = context.make_array(row)(context, builder, args[2]).data
+            resize = builder.trunc if args[3].type.width > bits.width else builder.zext
+            add(builder, array.dtype, own, other, resize(args[3], bits))
+            return context.get_dummy_value()
+
+        return types.void(array, types.unliteral(index), row, types.unliteral(mask), width), codegen
+
+    return _make_intrinsic("atomic.add_row", typer, prefer_literal=True)
+
+
+def _add_elements(builder, element, own, other, bits):
+    """One element at a time, those whose bit is set: an atomic is worth a branch."""
+    operation = "fadd" if isinstance(element, types.Float) else "add"
+    for k in range(bits.type.width):
+        place = ir.Constant(_INT64, k)
+        with builder.if_then(builder.trunc(builder.lshr(bits, ir.Constant(bits.type, k)), ir.IntType(1))):
+            addend = builder.load(builder.gep(other, [place]))
+            builder.atomic_rmw(operation, builder.gep(own, [place]), addend, "monotonic")
+
+
+def _add_vector(builder, element, own, other, bits):
+    """All elements at once, zero where the bit is not set.
+
+    The compiler would not do so by itself: as far as it knows, the rows may overlap.
+    """
+    vector = ir.VectorType(own.type.pointee, bits.type.width)
+    own, other = (builder.bitcast(pointer, vector.as_pointer()) for pointer in (own, other))
+    align = element.bitwidth // 8
+    chosen = builder.bitcast(bits, ir.VectorType(ir.IntType(1), bits.type.width))
+    addend = builder.select(chosen, builder.load(other, align=align), ir.Constant(vector, None))
+    add = builder.fadd if isinstance(element, types.Float) else builder.add
+    builder.store(add(builder.load(own, align=align), addend), own, align=align)
+
+
+atomic_add_row = _make_add_row(_add_elements)
+plain_add_row = _make_add_row(_add_vector)
 
 
 @intrinsic

@@ -28,6 +28,7 @@ ATOMIC = {
     "bit_and": ("atomic_and", "plain_and"),
     "exchange": ("exchange", "plain_exchange"),
     "compare_exchange": ("compare_exchange", "plain_compare_exchange"),
+    "add_row": ("atomic_add_row", "plain_add_row"),
 }
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 
 from typing import Any
 
+from shoal.accesses import find_accesses
 from shoal.backends.cpu.generator.exchange import (
     ORDERED_SHARED,
     PUSH_SHARED,
@@ -76,15 +77,28 @@ def _push(writer: PhaseWriter, operator: Operator, options: dict[str, Any]) -> l
 
 def _fetch(writer: PhaseWriter, operator: Operator, rule: Rule) -> RuleCall:
     """Write the function that asks for a destination's state: what decides about it is read first."""
-    arrays = [
-        field_name(name)
-        for name, declared in writer.fields.items()
-        if name in rule.parameters and isinstance(declared, Vertex) and declared.width is None
-    ]
-    name = f"fetch_{writer.number(operator)}"
-    parameters = ("vertex", *arrays)
-    writer.parts.append(write_function(name, parameters, [f"prefetch({array}, vertex)" for array in arrays]))
-    return RuleCall(name, parameters, {array: array for array in arrays})
+    fields = _vertex_fields(writer, set(rule.parameters))
+    narrow = {name: declared for name, declared in fields.items() if declared.width is None}
+    return _write_fetch(writer, f"fetch_{writer.number(operator)}", narrow)
+
+
+def _read_at_sources(writer: PhaseWriter, rule: Rule) -> dict[str, Vertex]:
+    """Return the fields that a rule over an edge reads at its source."""
+    read = {access.array for access in find_accesses(rule) if access.place == "src" and access.reads}
+    return _vertex_fields(writer, read)
+
+
+def _vertex_fields(writer: PhaseWriter, names: set[str]) -> dict[str, Vertex]:
+    return {name: field for name, field in writer.fields.items() if name in names and isinstance(field, Vertex)}
+
+
+def _write_fetch(writer: PhaseWriter, name: str, fields: dict[str, Vertex]) -> RuleCall:
+    """Write the function that asks for a vertex's values of ``fields``, of a row for its begin."""
+    places = {field_name(name): "vertex" if field.width is None else "(vertex, 0)" for name, field in fields.items()}
+    parameters = ("vertex", *places)
+    body = [f"prefetch({array}, {place})" for array, place in places.items()]
+    writer.parts.append(write_function(name, parameters, body))
+    return RuleCall(name, parameters, {array: array for array in places})
 
 
 def _after_a_pull(writer: PhaseWriter, operator: Operator, *, reads_queue: bool) -> list[str]:
@@ -108,6 +122,10 @@ def _pull(writer: PhaseWriter, operator: Operator, options: dict[str, Any]) -> l
     writer.uses_in_edges = True
     rule, where = operator.rules["rule"], operator.rules["where"]
     hooks = {"RULE": writer.call(rule, owned="dst"), "WHERE": writer.call(where)}
+    read = _read_at_sources(writer, rule)
+    if any(declared.width for declared in read.values()):
+        hooks["FETCH"] = _write_fetch(writer, f"fetch_source_{writer.number(operator)}", read)
+    options = {**options, "READS_ROWS": "FETCH" in hooks}
     state = writer.kernel(advance, "pull", operator, hooks, options, [rule, where])
     flow, number = writer.flow, writer.number(operator)
     lines = [] if options["ALL_SOURCES"] else [

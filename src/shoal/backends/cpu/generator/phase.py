@@ -44,7 +44,7 @@ from shoal.backends.cpu.control import *
 from shoal.backends.cpu.intrinsics import *
 from shoal.backends.cpu.runtime import *
 from shoal.backends.cpu.world import *
-from shoal.backends.cpu.kernels.advance import AHEAD, PULL_CHUNK
+from shoal.backends.cpu.kernels.advance import AHEAD, EDGES_AHEAD, PULL_CHUNK
 from shoal.backends.cpu.kernels.exchange import *
 from shoal.backends.cpu.kernels.ordered import *
 from shoal.backends.cpu.kernels.vertices import BLOCK, num_blocks
