@@ -9,6 +9,8 @@
 PYTHON ?= $(shell for python in python3 python3.13 python3.12 python3.11; do \
 	$$python -c 'import sys; sys.exit(sys.version_info < (3, 11))' 2>/dev/null && echo $$python && break; done)
 JOBS ?= 2
+# Of a file's tests, each compiles what the others use.
+DIST ?= loadfile
 BIN := .venv/bin
 
 GRAPHS ?= kron20,urand20,grid2000
@@ -24,9 +26,10 @@ test: .venv/installed
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .
 	$(BIN)/mypy
-	$(BIN)/python -m pytest -n $(JOBS) --dist loadfile
+	$(BIN)/python -m pytest -n $(JOBS) --dist $(DIST)
 
 test-full: export SHOAL_TEST_PRODUCT = 1
+test-full: DIST = worksteal
 test-full: test
 
 bench: .venv/installed-peers

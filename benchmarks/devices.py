@@ -5,9 +5,10 @@
 
 For a road network, a social network and a web graph: what each partition cuts, how long it takes to find, and a search
 and PageRank on two devices of one thread (Fig. 2 of Gunrock's multi-GPU paper).  Then a search of a Kronecker graph on
-two devices of one thread beside one device of two, and a superstep of a long path, where there is nothing to do but to
-meet.  Runs are interleaved, and timed by their own seconds.  Graphs that are not there are left out: they are looked
-for in --data, or $SHOAL_DATA, or ../shared/data.
+two devices of one thread beside one device of two, a superstep of a long path, where there is nothing to do but to
+meet, and what the memory schemes take on a Kronecker graph (Fig. 3 of the paper).  Runs are interleaved, and timed by
+their own seconds.  Graphs that are not there are left out: they are looked for in --data, or $SHOAL_DATA, or
+../shared/data.
 """
 
 from __future__ import annotations
@@ -27,6 +28,7 @@ import shoal
 from figures import Figure, Row, RowTable, describe, parser, print_rows, print_table, to_dict
 from shoal.bench.report import write_whole
 from shoal.strategies.duplication import describe_partition
+from shoal.strategies.memory import SCHEMES
 from shoal.strategies.partition import PARTITIONERS, partition_graph
 
 DATA = Path(os.environ.get("SHOAL_DATA", Path(__file__).resolve().parents[2] / "shared" / "data"))
@@ -55,6 +57,18 @@ TABLES = {
         },
         num_names=2,
     ),
+    "memory": RowTable(
+        "Memory schemes",
+        {
+            "algorithm": "{algorithm}",
+            "scheme": "{scheme}",
+            "peak beside the graph, MB": "{megabytes}",
+            "by maximum": "{by_maximum} x",
+            "ms": "{median_ms} ({minimum_ms})",
+            "time by fused": "{by_fused} x",
+        },
+        num_names=2,
+    ),
 }
 Runs = dict[str, Callable[[], Any]]
 
@@ -65,8 +79,10 @@ def main() -> None:
     options.add_argument("--data", type=Path, default=DATA, help="folder of the real graphs")
     options.add_argument("--repetitions", type=int, default=7, help="runs of each (7)")
     options.add_argument("--path-length", type=int, default=20_000, help="vertices of the long path (20000)")
+    options.add_argument("--memory-scale", type=int, default=20, help="of the graph for the memory schemes (20)")
     given = options.parse_args()
     tables = measure_tables(given.data, given.repetitions)
+    tables["memory"] = measure_memory(given.memory_scale, given.repetitions)
     kronecker = shoal.generate.rmat(given.scale, seed=1)
     bound = ASKED_RATIO if given.scale == ASKED_SCALE else None
     figures = figures_of_search(kronecker, given.repetitions, bound)
@@ -140,6 +156,42 @@ def rows_of(name: str, graph: shoal.Graph, repetitions: int) -> list[Row]:
         row |= {f"{kernel}_{summary}_ms": 1e3 * value(samples[f"{row['partition']} {kernel}"])
                 for kernel in ("bfs", "pagerank") for summary, value in SUMMARIES.items()}  # fmt: skip
     return rows
+
+
+def measure_memory(scale: int, repetitions: int) -> dict[str, Any]:
+    """Return rows and note of what each memory scheme takes; every scheme has a placed graph for itself."""
+    graph = shoal.generate.rmat(scale, seed=1, weights=(1, 255))
+    hub = int(graph.degree.argmax())
+    sources = np.flatnonzero(graph.degree)[:: max(graph.num_vertices // 8, 1)][:4]
+    kernels: dict[str, Callable[..., Any]] = {
+        "BFS": lambda placed, how: shoal.bfs(placed, hub, memory=how),
+        "SSSP": lambda placed, how: shoal.sssp(placed, hub, memory=how),
+        "CC": lambda placed, how: shoal.connected_components(placed, memory=how),
+        "BC, 4 sources": lambda placed, how: shoal.betweenness_centrality(placed, sources, memory=how),
+        f"PageRank, {ITERATIONS} iterations": lambda placed, how: shoal.pagerank(
+            placed, iterations=ITERATIONS, memory=how
+        ),
+    }
+    rows = []
+    for kernel, run in kernels.items():
+        places = {scheme: shoal.place(graph) for scheme in SCHEMES}
+        results = {scheme: run(placed, scheme) for scheme, placed in places.items()}  # the first: room is made in it
+        peaks = {scheme: result.stats.peak_memory_bytes for scheme, result in results.items()}
+        runs: Runs = {how: lambda how=how, run=run, placed=placed: run(placed, how) for how, placed in places.items()}
+        samples = sample_seconds(runs, repetitions)
+        for scheme in SCHEMES:
+            rows.append({
+                "algorithm": kernel, "scheme": scheme, "megabytes": peaks[scheme] / 1e6,
+                "by_maximum": peaks[scheme] / peaks["maximum"],
+                "by_fused": min(samples[scheme]) / min(samples["fused"]),
+                **{f"{summary}_ms": 1e3 * value(samples[scheme]) for summary, value in SUMMARIES.items()},
+            })  # fmt: skip
+    note = (
+        f"{describe(graph, scale)}, whole weights from 1 to 255; one device. Peak of the first run on a placed graph, "
+        f"fields included; median of {repetitions} further runs (minimum), and minimum by minimum. "
+        "CC and PageRank have no frontiers: there is nothing to reserve."
+    )
+    return {"rows": rows, "note": note}
 
 
 def figures_of_search(graph: shoal.Graph, repetitions: int, bound: float | None) -> list[Figure]:

@@ -88,7 +88,7 @@ def test_messages_items_and_memory_hold_for_real_runs(algorithm, graph):
         assert (sent <= row.items).all(), how
         # What a run counts includes the whole state, which the devices' parts come from.
         needed = sum(row.state_bytes) + sum(row.buffer_bytes) + sum(row.exchange_bytes)
-        slack = 2.0 if algorithm == "sssp" else 1.35  # blocks of buckets are taken to double once
+        slack = 2.7 if algorithm == "sssp" else 1.35  # blocks of buckets are taken to be copied into twice as many
         assert needed <= stats["peak_memory_bytes"] * slack, how
         assert needed * 1.35 >= stats["peak_memory_bytes"], how
 

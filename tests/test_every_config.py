@@ -2,9 +2,11 @@
 """Every algorithm under every strategy gives what one device gives; what is refused is refused with its reason.
 
 The strategies are those of the tables in `shoal.config`: a new name is tested here without anyone asking.  In plain
-runs every two values of different axes meet; with SHOAL_TEST_PRODUCT set (``make test-full``), all combinations.
+runs every two values of different axes meet, on graphs that hypothesis picks; with SHOAL_TEST_PRODUCT set
+(``make test-full``), all combinations, each on one of a few graphs.
 """
 
+import functools
 import itertools
 import os
 
@@ -14,7 +16,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import shoal
-from graphs import WIDTHS, graphs
+from graphs import WIDTHS, graphs, random_graph
 from pairwise import all_pairs, pairs_of
 from shoal.config import AXES, REFUSED
 
@@ -68,10 +70,14 @@ def refusal(case):
 
 def is_allowed(case):
     is_wide = case.get("widths", WIDTHS[0]) != WIDTHS[0]
+    is_butterfly = case.get("communication", "butterfly") == "butterfly" and case.get("duplication") != "one-hop"
+    if case.get("fanout", 1) != 1 and not is_butterfly:
+        return False  # only a butterfly has one
     return refusal(case) is None and not (is_wide and case.get("algorithm", "bfs") not in IN_EVERY_WIDTH)
 
 
-if os.environ.get("SHOAL_TEST_PRODUCT"):
+IS_PRODUCT = bool(os.environ.get("SHOAL_TEST_PRODUCT"))
+if IS_PRODUCT:
     CASES = [dict(zip(OPTIONS, values, strict=True)) for values in itertools.product(*OPTIONS.values())]
     CASES = [case for case in CASES if is_allowed(case)]
 else:
@@ -88,21 +94,50 @@ def described(case):
     return "-".join("/".join(value) if isinstance(value, tuple) else str(value) for value in case.values())
 
 
-@pytest.mark.parametrize("case", CASES, ids=described)
+def with_widths(graph, widths):
+    vertex_dtype, edge_dtype = widths
+    arrays = graph.indptr.astype(edge_dtype), graph.indices.astype(vertex_dtype)
+    return shoal.Graph.from_csr(*arrays, graph.weights, directed=graph.is_directed, vertex_dtype=vertex_dtype,
+                                edge_dtype=edge_dtype)  # fmt: skip
+
+
+#: Vertices, edges and skew of the graphs for all combinations.
+SHAPES = [(1, 1, 1.0), (9, 12, 1.0), (23, 90, 2.0), (40, 60, 1.0), (65, 300, 3.0)]
+
+
+@functools.cache
+def graph_of_shape(number, is_directed, widths):
+    num_vertices, num_edges, skew = SHAPES[number]
+    drawn = random_graph(num_vertices, num_edges, seed=number, directed=is_directed, weights="int32", skew=skew)
+    return with_widths(drawn, widths)
+
+
+@functools.cache
+def expected_of_shape(algorithm, *shape):
+    return ALGORITHMS[algorithm](graph_of_shape(*shape))
+
+
+@pytest.mark.parametrize("case", CASES if not IS_PRODUCT else all_pairs(OPTIONS, is_allowed), ids=described)
 def test_every_config(case):
     run, how = ALGORITHMS[case["algorithm"]], strategies_of(case)
-    vertex_dtype, edge_dtype = case["widths"]
 
     @settings(max_examples=6)
     @given(data=st.data())
     def check(data):
         drawn = data.draw(graphs(weights="int32", directed=case["is_directed"], min_vertices=1, max_vertices=40))
-        arrays = drawn.indptr.astype(edge_dtype), drawn.indices.astype(vertex_dtype)
-        graph = shoal.Graph.from_csr(*arrays, drawn.weights, directed=case["is_directed"], vertex_dtype=vertex_dtype,
-                                     edge_dtype=edge_dtype)  # fmt: skip
+        graph = with_widths(drawn, case["widths"])
         assert_same(run(graph, **how), run(graph))
 
     check()
+
+
+if IS_PRODUCT:
+
+    @pytest.mark.parametrize(("number", "case"), list(enumerate(CASES)), ids=lambda value: "")
+    def test_every_combination(number, case):
+        shape = (number % len(SHAPES), case["is_directed"], case["widths"])
+        found = ALGORITHMS[case["algorithm"]](graph_of_shape(*shape), **strategies_of(case))
+        assert_same(found, expected_of_shape(case["algorithm"], *shape))
 
 
 def assert_same(found, expected):

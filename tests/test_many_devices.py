@@ -9,7 +9,7 @@ from hypothesis import given
 
 import shoal
 from graphs import graphs
-from shoal import Constant, Program, Vertex, add, advance, atomic, filter, rule
+from shoal import Constant, Phase, Program, Vertex, add, advance, atomic, compute, filter, minimum, rule
 from shoal.strategies.communication import make_schedule
 from shoal.strategies.duplication import build_subgraphs, describe_partition
 from shoal.strategies.partition import partition_graph
@@ -260,6 +260,56 @@ def test_vertices_join_though_no_value_is_sent_to_their_owners(num_devices, comm
     numbers = np.zeros(81, np.int64)
     numbers[[0, 40, 80]] = 84, 126, 210
     assert set(shoal.run(Divisors(), grid, numbers=numbers, **how).divisor) == {42}
+
+
+class Reached(Program):
+    """Every vertex reached, again and again: the rule's True does not look at what it writes."""
+
+    least = Vertex("int64", fill=9, combine=minimum)
+    visits = Vertex("int64", fill=0)
+
+    def start(self, source):
+        return [source]
+
+    @rule
+    def count(vertex, visits):
+        visits[vertex] += 1
+
+    @rule
+    def propose(src, dst, least):
+        atomic.min(least, dst, 5)
+        return True
+
+    def step(self, frontier):
+        compute(frontier, self.count)
+        return advance(frontier, self.propose)
+
+    def phases(self):
+        return [Phase(self.step, max_supersteps=6)]
+
+
+@pytest.mark.parametrize("communication", ["selective", "broadcast", "butterfly", "ring"])
+@pytest.mark.parametrize("num_devices", [2, 3, 4])
+def test_a_rule_that_does_not_look_is_taken_at_its_word(num_devices, communication):
+    for graph in (GRAPH, shoal.generate.grid(9, 9)):
+        expected = shoal.run(Reached(), graph, source=SOURCE % graph.num_vertices)
+        how = {"devices": f"cpu:{num_devices}", "communication": communication, "partition": "random"}
+        found = shoal.run(Reached(), graph, source=SOURCE % graph.num_vertices, **how)
+        np.testing.assert_array_equal(found.visits, expected.visits)
+        np.testing.assert_array_equal(found.least, expected.least)
+
+
+def test_a_placed_graph_says_what_fanout_and_partition_fit():
+    graph = shoal.place(GRAPH, "cpu:4")
+    expected = shoal.bfs(GRAPH, SOURCE).distance
+    found = shoal.bfs(graph, SOURCE, communication="butterfly", fanout=4, partition="segment")
+    np.testing.assert_array_equal(found.distance, expected)
+    with pytest.raises(shoal.ArgumentError, match=r"fanout=5 .* from 1 to 4"):
+        shoal.bfs(graph, SOURCE, fanout=5)
+    with pytest.raises(shoal.ArgumentError, match=r"fanout=2 .* from 1 to 1"):
+        shoal.bfs(GRAPH, SOURCE, fanout=2)
+    with pytest.raises(shoal.ArgumentError, match="partition='random' does not fit"):
+        shoal.bfs(graph, SOURCE, partition="random")
 
 
 def test_vertices_join_where_neighbours_are_enough():

@@ -19,6 +19,7 @@ AXES: dict[str, tuple[str, ...]] = {
     "duplication": ("auto", "all", "one-hop"),
     "communication": ("auto", "selective", "broadcast", "butterfly", "ring"),
     "execution": ("auto", "bsp"),
+    "memory": ("auto", "just-enough", "fixed", "maximum", "fused"),
     "direction": ("auto", "push", "pull"),
     "stats": ("full", "totals"),
 }
@@ -59,6 +60,11 @@ class RunConfig:
     fanout : of a butterfly: 1 and 2 pair devices up, f exchanges among groups of f
     partition_seed : of random partitions
     execution : ``"bsp"``, supersteps separated by barriers
+    memory : how much room frontiers get: ``"fused"`` (as many entries as a device has vertices), ``"just-enough"``
+        (as many as they have edges, where that is more), ``"maximum"`` (as many as there are edges) or ``"fixed"`` (as
+        many as earlier runs on the graph needed); under each of them it grows where a frontier needs more
+    memory_limit : bytes that the run may take on each device, beside the graph; a number, or one with a unit such as
+        ``"500MB"`` or ``"2GiB"``
     direction : of programs that can push and pull
     do_a, do_b : turn from push to pull when FV > BV do_a, back when FV < BV do_b (see `shoal.backends.cpu`)
     deterministic : break ties between parents by the smaller id, so that every run gives the same ones
@@ -72,6 +78,8 @@ class RunConfig:
     fanout: int = 1
     partition_seed: int = 0
     execution: str = "auto"
+    memory: str = "auto"
+    memory_limit: int | str | None = None
     direction: str = "auto"
     # The paper's values for social graphs (section VI-A).
     do_a: float = 0.01
@@ -80,6 +88,7 @@ class RunConfig:
     stats: str = "full"
 
     def __post_init__(self) -> None:
+        num_devices = parse_devices(self.devices).num_devices
         for axis, allowed in AXES.items():
             if axis != "partition" or isinstance(self.partition, str):
                 check_choice(axis, getattr(self, axis), allowed)
@@ -90,7 +99,9 @@ class RunConfig:
             if getattr(self, axis) == name and getattr(self, other) == value:
                 raise ArgumentError(f"{axis}={name!r} does not go with {other}={value!r}: {reason}")
         check_integer("partition_seed", self.partition_seed, 0)
-        check_integer("fanout", self.fanout, 1, parse_devices(self.devices).num_devices)
+        # A graph that is placed says how many devices there are.
+        check_integer("fanout", self.fanout, 1, MAX_DEVICES if self.devices == "auto" else num_devices)
+        parse_bytes("memory_limit", self.memory_limit)
         check_number("do_a", self.do_a, 0)
         check_number("do_b", self.do_b, 0)
         if not isinstance(self.deterministic, bool):
@@ -110,6 +121,20 @@ def _resolve(config: RunConfig) -> dict[str, Any]:
         if values[axis] == "auto":
             values[axis] = value
     return values
+
+
+_BYTES = re.compile(r"(\d+(?:\.\d+)?)\s*(?:([kmgt])(i?))?b?", re.IGNORECASE)
+
+
+def parse_bytes(name: str, value: Any) -> int | None:
+    """Return the number of bytes that a number, or a text with a unit, means; None for None."""
+    match = _BYTES.fullmatch(value.strip()) if isinstance(value, str) else None
+    if match is not None:
+        unit = (1024 if match[3] else 1000) ** (" kmgt".index((match[2] or " ").lower()))
+        value = int(float(match[1]) * unit)
+    elif isinstance(value, str):
+        raise ArgumentError(f"{name}={value!r} is not known; allowed: bytes, as 500000000, 500MB or 2GiB")
+    return None if value is None else check_integer(name, value, 1)
 
 
 MAX_DEVICES = 1024  # far more than any box has; each takes a thread

@@ -153,6 +153,11 @@ class Sharing:
         pushes = operator.kind == "advance" and "push" in _directions(operator)
         return pushes and any(operator.output is frontier for frontier in used)
 
+    def is_certain(self, number: int) -> bool:
+        """Whether a push's rule says True whatever it finds at a copy in the fields that it writes there."""
+        touched = self.touched[number]
+        return not touched.other_reads & touched.other_writes and not touched.anywhere
+
     def runs_on_copies(self, number: int) -> bool:
         """Whether an operator over every vertex is done for copies too, as it writes what every device has whole."""
         operator, touched = self.operators[number], self.touched[number]

@@ -13,7 +13,8 @@ from typing import Any
 import numpy as np
 
 from shoal.config import RunConfig, parse_devices
-from shoal.program import Phase, Program, Scalar, Vertex
+from shoal.program import Phase, Program
+from shoal.strategies.memory import FIRST_FACTOR, SCHEMES
 
 INT64_BYTES = 8
 NUM_BITMAPS = 3  # of a workspace: see `shoal.backends.cpu.backend`
@@ -89,6 +90,7 @@ class Footprint:
         begins_everywhere : whether its first frontier is every vertex, of which a list is then made
         """
         from shoal.backends.cpu.buffers import BufferSizes
+        from shoal.execution.binding import state_bytes
 
         buffers = temporary = queue = earlier = kept = 0
         levels = 2
@@ -97,20 +99,24 @@ class Footprint:
         for phase in program.phases():
             source = self.source(program, phase)
             uses_in_edges |= source.uses_in_edges
-            lengths = BufferSizes(source.flow, phase, self.sizes.num_vertices, self.num_threads)
+            scheme = SCHEMES["fused" if self.config.memory == "auto" else self.config.memory]
+            lengths = BufferSizes(
+                source.flow, phase, self.sizes.num_vertices, self.num_threads, self.sizes.num_edges, scheme
+            )
+            room = max(lengths.first_room(FIRST_FACTOR), self.sizes.num_vertices)  # a smaller one may have to grow
             fixed = self._fixed_bytes(source, lengths)
-            before, queue = queue, max(queue, vertex * (lengths.frontiers + lengths.regions + kept))
-            kept = lengths.frontiers if phase.keep else 0
+            before, queue = queue, max(queue, vertex * (lengths.queue(room) + kept))
+            kept = lengths.queue_end if phase.keep else 0
             levels = max(levels, lengths.levels)
-            blocks = self._block_bytes(lengths) if source.flow.ordered is not None else 0
+            blocks = self._block_bytes(lengths.blocks(room)) if source.flow.ordered is not None else 0
             is_listed = phase.begin == "all" or (phase.begin == "start" and begins_everywhere)
             listed = vertex * self.sizes.num_vertices if is_listed and source.flow.uses_frontier else 0
-            # The phase before is still there when a queue longer than its own is made; blocks are copied to grow.
-            temporary = max(temporary, listed + earlier + (before if queue > before else 0), blocks)
+            # The phase before is still there when a queue longer than its own is made.
+            temporary = max(temporary, listed + earlier + (before if queue > before else 0))
             bitmaps = NUM_BITMAPS * INT64_BYTES * ((self.sizes.num_vertices + 63) // 64)
             buffers = max(buffers, queue + INT64_BYTES * levels + bitmaps + blocks + fixed)
             earlier = fixed
-        state = self._state_bytes(program) + constants
+        state = state_bytes(program.fields(), self.sizes.num_vertices, self.sizes.vertex_dtype) + constants
         workspace = queue + INT64_BYTES * levels
         return Stage(state, buffers, others + temporary + OBJECT_BYTES, uses_in_edges, workspace)
 
@@ -142,22 +148,12 @@ class Footprint:
         title = type(program).__name__
         return write_phase(recording, phase, dtypes, is_weighted=is_weighted, title=title, duplication=self.duplication)
 
-    def _state_bytes(self, program: Program) -> int:
-        from shoal.backends.cpu.backend import field_dtype
-
-        total = 0
-        for declared in program.fields().values():
-            if isinstance(declared, (Vertex, Scalar)):
-                length = self.sizes.num_vertices * (declared.width or 1) if isinstance(declared, Vertex) else 1
-                total += length * field_dtype(declared, self.sizes.vertex_dtype).itemsize
-        return total
-
-    def _block_bytes(self, lengths: Any) -> int:
-        """Return the bytes of the buckets' blocks, doubled once: that graphs with hubs need it is usual."""
+    def _block_bytes(self, num_blocks: int) -> int:
+        """Return the bytes of the buckets' blocks while they are doubled: that graphs with hubs need it is usual."""
         from shoal.backends.cpu.kernels.ordered import BINS_ROW, ENTRIES
 
         block = ENTRIES * self.sizes.vertex_dtype.itemsize + 4 * INT64_BYTES  # with its link, count, and two places
-        return 2 * lengths.blocks * block + self.num_threads * BINS_ROW * INT64_BYTES
+        return 3 * num_blocks * block + self.num_threads * BINS_ROW * INT64_BYTES
 
     def _fixed_bytes(self, source: Any, lengths: Any) -> int:
         """Control block, trace, outboxes, partial values per block of vertices."""

@@ -10,8 +10,8 @@ from typing import Any
 
 import numpy as np
 
-from shoal.config import DEFAULT, RunConfig, parse_devices
-from shoal.errors import ArgumentError
+from shoal.config import DEFAULT, RESOLVED, RunConfig, parse_devices
+from shoal.errors import ArgumentError, check_integer
 from shoal.graph import Graph
 
 
@@ -130,6 +130,12 @@ def _place_shards(graph: Graph, config: RunConfig, path: str) -> Placed:
 
 def placed_for(graph: Graph | Placed, config: RunConfig) -> Placed:
     """Return ``graph`` placed as a configuration asks: as it is, or from the graph's own memory of earlier calls."""
+    placed = _placed_for(graph, config)
+    check_integer("fanout", config.fanout, 1, placed.num_devices)
+    return placed
+
+
+def _placed_for(graph: Graph | Placed, config: RunConfig) -> Placed:
     if isinstance(graph, Placed):
         _check_placed(graph, config)
         return graph
@@ -151,6 +157,8 @@ def _check_placed(placed: Placed, config: RunConfig) -> None:
         raise ArgumentError(f"devices={config.devices!r} does not fit: the graph is placed on {placed.devices!r}")
     for name, wanted, given in (("partition", config.partition, placed.partition),
                                 ("duplication", config.duplication, placed.duplication)):  # fmt: skip
+        if isinstance(given, str) and given == "auto":
+            given = RESOLVED.get(name, given)
         is_free = isinstance(wanted, str) and (wanted == "auto" or (name == "duplication" and given == "auto"))
         is_same = wanted is given or (isinstance(wanted, str) and isinstance(given, str) and wanted == given)
         if not is_free and not is_same:

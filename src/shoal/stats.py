@@ -68,12 +68,13 @@ class Stats:
     """Totals of a run and, per superstep, the same over the devices."""
 
     seconds: float
-    peak_memory_bytes: int
+    peak_memory_bytes: int  # of all devices, and what is beside them
     config: dict[str, Any]
     traces: list[Trace]  # of each device
     algorithm: str = ""
     num_threads: int = 1
     extra: dict[str, Any] = field(default_factory=dict)
+    device_peaks: list[int] = field(default_factory=list)  # bytes of each device
 
     @property
     def num_supersteps(self) -> int:
@@ -92,6 +93,7 @@ class Stats:
         """Add a run that belongs to the same call; return the sum."""
         self.seconds += other.seconds
         self.peak_memory_bytes = max(self.peak_memory_bytes, other.peak_memory_bytes)
+        self.device_peaks = list(map(max, self.device_peaks, other.device_peaks))
         for trace, more in zip(self.traces, other.traces, strict=True):
             trace.include(more)
         return self
@@ -108,6 +110,7 @@ class Stats:
             **{name: self._total(column) for name, column in _COUNTED.items()},
             "idle_seconds": self._total(_IDLE) / 1e9,
             "peak_memory_bytes": self.peak_memory_bytes,
+            "peak_memory_bytes_by_device": list(self.device_peaks),
             "stolen_edges": 0,
             "work_items": 0,
             "num_devices": len(self.traces),

@@ -110,6 +110,13 @@ class RunOptions:
         int, typer.Option(help="Of a butterfly: 1 to the number of devices.", rich_help_panel=_DEVICES)
     ] = DEFAULT.fanout
     execution: Annotated[str, typer.Option(help="auto or bsp.", rich_help_panel=_RUNNING)] = DEFAULT.execution
+    memory: Annotated[
+        str, typer.Option(help="auto, just-enough, fixed, maximum or fused.", rich_help_panel=_RUNNING)
+    ] = DEFAULT.memory
+    memory_limit: Annotated[
+        str | None,
+        typer.Option(metavar="BYTES", help="For each device, beside the graph: 500MB, 2GiB.", rich_help_panel=_RUNNING),
+    ] = None
     direction: Annotated[str, typer.Option(help="auto, push or pull.", rich_help_panel=_RUNNING)] = DEFAULT.direction
     do_a: Annotated[float, typer.Option(help="Push turns to pull when FV > BV do_a.", rich_help_panel=_RUNNING)] = (
         DEFAULT.do_a

@@ -37,6 +37,16 @@ def begin(
     return state, frontier
 
 
+def state_bytes(fields: dict[str, Field], num_vertices: int, vertex_dtype: np.dtype) -> int:
+    """Return the bytes of a program's fields and scalars on so many vertices."""
+    total = 0
+    for declared in fields.values():
+        if not isinstance(declared, Constant):
+            length = num_vertices * (declared.width or 1) if isinstance(declared, Vertex) else 1
+            total += length * field_dtype(declared, vertex_dtype).itemsize
+    return total
+
+
 def _bind(
     program: Program, fields: dict[str, Field], graph: Graph, device: CPUDevice
 ) -> tuple[Program, dict[str, Any]]:

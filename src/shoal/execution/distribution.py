@@ -6,13 +6,14 @@ A device has the values of its own vertices and of the copies it holds; at the e
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
 
 from shoal.backends.cpu.backend import LoadedPhase, Shard, Workspace
 from shoal.backends.cpu.border import Border, Shared
-from shoal.backends.cpu.kernels.distribution import copy_elements, put_rows, take_rows
+from shoal.backends.cpu.kernels.distribution import put_rows, take_rows
 from shoal.backends.cpu.many_runs import ManyRuns
 from shoal.backends.cpu.phase_run import PhaseRun
 from shoal.backends.cpu.threads import available_cores, run_threads
@@ -21,6 +22,7 @@ from shoal.exchanges import Sharing
 from shoal.execution.plans import Plan
 from shoal.program import Constant, Phase, Scalar, Vertex
 from shoal.strategies.communication import make_schedule
+from shoal.strategies.memory import Allowance, Budget, Scheme
 
 MANY_BYTES = 1 << 20  # to copy less is quicker than to start threads for it
 
@@ -30,9 +32,10 @@ class Distribution:
 
     def __init__(
         self, plan: Plan, shards: tuple[Shard, ...], workspaces: list[Workspace], state: dict[str, Any],
-        config: RunConfig,
+        config: RunConfig, budgets: list[Budget],
     ) -> None:  # fmt: skip
         self.fields, self.shards, self.workspaces, self.config = plan.fields, shards, workspaces, config
+        self.budgets = budgets
         self.vertex_names = [name for name, declared in plan.fields.items() if isinstance(declared, Vertex)]
         self.parts = [shard.part for shard in shards if shard.part is not None]
         assert plan.choices.communication is not None
@@ -62,7 +65,7 @@ class Distribution:
             for name in self._copied(own, state):
                 source, target = _plain(state[name]), _plain(own[name])
                 if part.global_ids is None:
-                    copy_elements(thread, num_threads, source, target)
+                    _copy_share(thread, num_threads, source, target)
                 else:
                     take_rows(thread, num_threads, source, part.global_ids, _width(own[name]), target)
 
@@ -74,7 +77,7 @@ class Distribution:
             for name in self._copied(own, state):
                 if is_segment:
                     here, there = (slice(int(ids[0]), int(ids[-1]) + 1) for ids in (part.owned, vertices))
-                    copy_elements(thread, num_threads, _plain(own[name][here]), _plain(state[name][there]))
+                    _copy_share(thread, num_threads, _plain(own[name][here]), _plain(state[name][there]))
                 else:
                     source, target = _plain(own[name]), _plain(state[name])
                     put_rows(thread, num_threads, source, part.owned, vertices, _width(own[name]), target)
@@ -83,7 +86,9 @@ class Distribution:
         """Return the fields of vertices that are a device's own copies."""
         return [name for name in self.vertex_names if own[name] is not state[name]]
 
-    def begin_phase(self, code: LoadedPhase, phase: Phase, frontier: np.ndarray | None, title: str) -> ManyRuns:
+    def begin_phase(
+        self, code: LoadedPhase, phase: Phase, frontier: np.ndarray | None, title: str, scheme: Scheme, factor: float
+    ) -> ManyRuns:
         """Return a run of one phase, ready to begin on all devices."""
         source = code.source
         assert source.flow.sharing is not None
@@ -91,11 +96,14 @@ class Distribution:
         threads = sum(shard.device.threads_for(shard.graph) for shard in self.shards)
         shared = Shared(self.parts, self.schedule, source, self.states[0], threads, self.workspaces[0])
         shares_own = not self.schedule.is_routed and source.flow.shares_own
-        runs = [
-            PhaseRun(code, phase, shard, workspace, own, frontier, self.config.do_a, self.config.do_b, title,
-                     Border(shard, shared, shares_own, workspace))
-            for shard, workspace, own in zip(self.shards, self.workspaces, self.states, strict=True)
-        ]  # fmt: skip
+        runs = []
+        for number, (shard, workspace, own) in enumerate(zip(self.shards, self.workspaces, self.states, strict=True)):
+            budget = self.budgets[number]
+            mail = shared.bytes_of(number)
+            allowance = Allowance(scheme, factor, replace(budget, num_bytes=budget.num_bytes + mail))
+            border = Border(shard, shared, shares_own, workspace)
+            runs.append(PhaseRun(code, phase, shard, workspace, own, frontier, self.config.do_a, self.config.do_b,
+                                 title, allowance, border))  # fmt: skip
         return ManyRuns(runs, shared)
 
     def refresh_copies(self, sharing: Sharing) -> None:
@@ -128,11 +136,11 @@ class Distribution:
             if isinstance(declared, Scalar):
                 state[name][:] = self.states[0][name]  # the same on all
 
-    @property
-    def nbytes(self) -> int:
-        """Memory of the devices' parts of the state."""
-        arrays = (own[name] for own in self.states for name, f in self.fields.items() if not isinstance(f, Constant))
-        return sum(array.nbytes for array in arrays)
+
+def _copy_share(thread: int, num_threads: int, source: np.ndarray, target: np.ndarray) -> None:
+    """Copy one thread's share; NumPy's copy writes past the cache, which a compiled loop does not."""
+    share = slice(thread * len(source) // num_threads, (thread + 1) * len(source) // num_threads)
+    np.copyto(target[share], source[share])
 
 
 def _plain(array: np.ndarray) -> np.ndarray:

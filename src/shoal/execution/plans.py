@@ -34,6 +34,7 @@ class Plan:
     fields: dict[str, Field]
     phases: list[tuple[Phase, Any]]  # with their compiled code
     choices: Choices = SINGLE
+    memory: str = "fused"  # what ``auto`` means
 
     @property
     def uses_in_edges(self) -> bool:
@@ -90,7 +91,10 @@ def _make_plan(program: Program, placed: Placed, types: Types, config: RunConfig
     if placed.num_devices > 1:
         choices = choose([sharing_of(program, phase, config.direction) for phase in phases], config)
     loaded = [_device.load(program, phase, types, config.direction, choices.duplication) for phase in phases]
-    return Plan(fields, list(zip(phases, loaded, strict=True)), choices)
+    # As in the paper, section VI-B: fixed where the program puts out nothing whose size the run would have to find.
+    flows = [code.source.flow for code in loaded]
+    is_known = not any(flow.grows or flow.ordered is not None for flow in flows)
+    return Plan(fields, list(zip(phases, loaded, strict=True)), choices, "fixed" if is_known else "fused")
 
 
 def sharing_of(program: Program, phase: Phase, direction: str) -> Sharing:

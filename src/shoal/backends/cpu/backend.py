@@ -52,6 +52,7 @@ class Workspace:
     remaining: np.ndarray
     levels: np.ndarray
     num_levels: int = 0
+    has_edges_room: bool = False  # the queue may be far longer than there are vertices
     blocks: dict[str, np.ndarray] = field(default_factory=dict)  # of bytes, for what only many devices need
 
     @property
@@ -69,6 +70,10 @@ class Workspace:
             block[begin : begin + math.prod(shape) * dtype.itemsize].view(dtype).reshape(shape)
             for begin, (shape, dtype) in zip(begins, shapes, strict=False)
         ]
+
+    def drop_queue(self) -> None:
+        """Give the queue's memory back."""
+        self.queue = np.empty(0, self.queue.dtype)
 
     def reserve_queue(self, length: int, *, num_kept: int) -> None:
         """Make the queue long enough; its first ``num_kept`` entries stay."""
@@ -94,6 +99,18 @@ class Shard:
     def num_local(self) -> int:
         """Vertices that the device has: its own and copies."""
         return self.graph.num_vertices if self.part is None else self.part.num_local
+
+    @property
+    def num_edges(self) -> int:
+        """Edges that the device has, by their sources."""
+        return self.graph.num_edges if self.part is None else len(self.part.out_edges.indices)
+
+    @cached_property
+    def max_degree(self) -> int:
+        """Edges of one vertex on the device, at most."""
+        if self.part is None:
+            return self.graph.max_degree
+        return int(np.diff(self.part.out_edges.indptr).max(initial=0))
 
     def acquire_workspace(self) -> Workspace:
         """Return buffers nobody else uses, from an earlier run if there are any."""

@@ -45,16 +45,20 @@ class Shared:
         self.world[slot.WORLD_FORWARDS] = _FORWARDS[schedule.forwards]
         self.world[slot.WORLD_ROUNDS] = schedule.num_rounds
         self.num_receivers = _count_receivers(schedule)
-        self.mail_at, length = _lay_out_mail(mail_sizes(parts, schedule))
+        sizes = mail_sizes(parts, schedule)
+        self.mail_lengths = sizes.sum(axis=1)
+        self.mail_at, length = _lay_out_mail(sizes)
         shapes = [((length, *state[name].shape[1:]), state[name].dtype) for name in source.mailed]
         self.mail_ids, *self.mail = workspace.reserve("mail", [((length,), parts[0].owned.dtype), *shapes])
         num_bits = count * ((parts[0].num_local + 63) // 64) if source.flow.pulls and parts[0].global_ids is None else 0
         (self.mail_bits,) = workspace.reserve("mail bits", [((num_bits,), np.dtype(np.uint64))])
         self.posted = [np.empty(count, dtype) for dtype in source.partials.values()]
 
-    def buffers(self) -> list[np.ndarray]:
-        """Return the arrays, to count their bytes."""
-        return [self.world, self.mail_bits, self.mail_ids, *self.mail]
+    def bytes_of(self, device: int) -> int:
+        """Return the bytes of a device's share: its mail for the others, and a part of what belongs to none."""
+        per_item = sum(array.nbytes // max(len(array), 1) for array in (self.mail_ids, *self.mail))
+        common = self.world.nbytes + self.mail_bits.nbytes
+        return int(self.mail_lengths[device]) * per_item + common // len(self.mail_lengths)
 
 
 def _count_receivers(schedule: Schedule) -> np.ndarray:

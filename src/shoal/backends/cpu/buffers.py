@@ -4,11 +4,15 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import TYPE_CHECKING
 
 from shoal.backends.cpu.control import LINE
 from shoal.backends.cpu.generator.flow import Flow
 from shoal.backends.cpu.kernels.ordered import ENTRIES, NUM_NEAR
 from shoal.program import Phase
+
+if TYPE_CHECKING:
+    from shoal.strategies.memory import Scheme
 
 TRACE_ROWS = 4096  # supersteps between two visits of Python
 SMALL_TRACE_ROWS = 256
@@ -23,19 +27,54 @@ class BufferSizes:
     phase: Phase
     num_vertices: int  # on the device
     num_threads: int
-    num_global: int | None = None  # of the whole graph, where there are several devices
+    num_edges: int
+    scheme: Scheme
+    num_global: int | None = None  # vertices of the whole graph, where there are several devices
 
     @property
-    def frontiers(self) -> int:
-        """Room in the queue for the frontiers that go from superstep to superstep: all of them, or two in turn."""
+    def ceiling(self) -> int:
+        """The most entries of the queue that an operator's output may be given."""
+        return self.scheme.most_entries(self.num_vertices, self._num_pushed)
+
+    def first_room(self, factor: float) -> int:
+        """Return the entries of an output before the run; the factor is that of earlier ones."""
+        is_open = self.flow.grows or self.flow.ordered is not None
+        return self.scheme.first_entries(self.num_vertices, self._num_pushed, factor if is_open else 1.0)
+
+    @property
+    def _num_pushed(self) -> int:
+        """Edges over which an advance puts out vertices."""
+        puts_out = self.flow.ordered is not None or any(map(self.flow.has_output, self.flow.advances))
+        return self.num_edges if puts_out else 0
+
+    def queue(self, room: int) -> int:
+        """Return the length of the queue that gives every output so many entries."""
+        return self.frontiers(room) + room * len(self.flow.regions)
+
+    def frontiers(self, room: int) -> int:
+        """Return the entries for the frontiers that go from superstep to superstep: all of them, or two in turn."""
         if not self.flow.uses_frontier or self.phase.begin == "replay":
             return 0
-        return self.num_vertices * (2 if self.phase.joins is None else self.phase.joins)
+        return room * (2 if self.phase.joins is None else self.phase.joins)
 
     @property
-    def regions(self) -> int:
-        """Room in the queue for the frontiers that do not leave a step."""
-        return self.num_vertices * len(self.flow.regions)
+    def queue_end(self) -> int:
+        """Where frontiers that lie one behind the other must end: no vertex joins more of them than it may."""
+        return self.num_vertices * (self.phase.joins or 0)
+
+    def room_in(self, length: int) -> int:
+        """Return the entries that every output has in a queue of some length."""
+        return length // max(self.queue(1), 1)
+
+    def room_behind(self, begin: int, needed: int, most: int) -> int:
+        """Return the entries of an output such that so many vertices fit, behind those of earlier frontiers.
+
+        There are never more than ``most``: those that all outputs together could use, or the ceiling.
+        """
+        if self.phase.joins is None:
+            return min(needed, most)
+        fitting = -(-(begin + needed) // self.phase.joins)
+        return min(max(needed, fitting) if self.flow.regions else fitting, most)
 
     @property
     def levels(self) -> int:
@@ -53,7 +92,10 @@ class BufferSizes:
         """Supersteps that the trace has room for; short on one thread, which only then looks for Ctrl-C."""
         return TRACE_ROWS if self.num_threads > 1 else SMALL_TRACE_ROWS
 
-    @property
-    def blocks(self) -> int:
-        """Blocks of the arena at first: one in every near bin, and every vertex waiting once."""
-        return NUM_NEAR * self.num_threads + 1 + self.num_vertices // ENTRIES
+    def blocks(self, room: int) -> int:
+        """Return the blocks of the arena at first: one in every near bin, and so many vertices waiting."""
+        return NUM_NEAR * self.num_threads + 1 + room // ENTRIES
+
+    def room_of_blocks(self, blocks: int) -> int:
+        """Return how many vertices may wait in so many blocks."""
+        return (blocks - self.blocks(0)) * ENTRIES

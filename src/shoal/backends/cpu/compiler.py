@@ -34,15 +34,20 @@ _SETTINGS = {"nogil": True, "error_model": "numpy", "_nrt": False}
 
 
 @functools.cache
-def cache_folder() -> Path:
-    """Return the folder for compiled code, made if it is not there.
+def base_folder() -> Path:
+    """Return the folder for what is kept between processes.
 
     ``SHOAL_CACHE_DIR`` moves it; the default is ``~/.cache/shoal`` (or ``XDG_CACHE_HOME``).
     """
     base = os.environ.get("SHOAL_CACHE_DIR")
     if base is None:
         base = os.path.join(os.environ.get("XDG_CACHE_HOME") or os.path.expanduser("~/.cache"), "shoal")
-    folder = Path(base) / f"cpu-{_environment_hash()}"
+    return Path(base)
+
+
+def cache_folder() -> Path:
+    """Return the folder for compiled code, made if it is not there."""
+    folder = base_folder() / f"cpu-{_environment_hash()}"
     try:
         folder.mkdir(parents=True, exist_ok=True)
     except OSError as error:

@@ -49,7 +49,7 @@ NUM_EDGES = _SERIAL + 18
 MAX_SUPERSTEPS = _SERIAL + 19
 HAS_QUEUE = _SERIAL + 20  # the frontier is in queue[BEGIN:END]
 HAS_BITMAP = _SERIAL + 21  # the frontier is in the bitmap
-INTERMEDIATE = _SERIAL + 22  # where the queues of intermediate frontiers begin
+INTERMEDIATE = _SERIAL + 22  # where the room for frontiers ends and that for intermediate ones begins
 HAS_PULLED_LAST = _SERIAL + 23  # the superstep before was a pull: its input bitmap is not clear
 PUBLISHED_AT = _SERIAL + 24  # where in ``published`` the blocks of this superstep begin
 DEVICE = _SERIAL + 25  # this device's number
@@ -61,6 +61,12 @@ ITEMS_SENT = _SERIAL + 30
 BYTES_SENT = _SERIAL + 31
 IDLE = _SERIAL + 32  # nanoseconds that the device waited for others in this superstep
 SHARES_OWN = _SERIAL + 33  # other devices want to know of this device's own vertices that joined, too
+ROOM = _SERIAL + 34  # entries of the queue that an operator's output has
+CEILING = _SERIAL + 35  # the most it may be given
+CAPACITY = _SERIAL + 36  # vertices that an output may have: more than the room, or all there are, is an error
+QUEUE_END = _SERIAL + 37  # the same for frontiers that lie one behind the other: where they must end
+NEEDED = _SERIAL + 38  # vertices that an operator of the next superstep may put out
+MAX_DEGREE = _SERIAL + 39  # edges of one vertex on this device, at most
 
 OUTPUTS = _SERIAL + 5 * LINE  # a line per operator: the length of an output that does not leave the step
 
@@ -68,6 +74,9 @@ OUTPUTS = _SERIAL + 5 * LINE  # a line per operator: the length of an output tha
 def control_size(num_operators: int) -> int:
     """Return the length of the control block of a phase with so many operators."""
     return OUTPUTS + LINE * num_operators
+
+
+UNLIMITED = 2**62  # more than anything that is counted
 
 
 class Reason(IntEnum):
@@ -112,6 +121,8 @@ POSTED_SIZE = 0
 POSTED_REASON = 1
 POSTED_LOWEST = 2
 POSTED_LISTED = 3  # of the items for all, those that are not the sender's own vertices; they come first
+POSTED_NEEDED = 4
+POSTED_SLACK = 5
 
 FORWARDS_OWN = 0
 FORWARDS_ALL = 1

@@ -53,6 +53,7 @@ IDENTITY = COMBINE = ZERO = ADD = _combiner
 IS_SHARDED = False  # there are several devices
 REACHES_ALL = False  # what is received may be combined at copies too
 IS_DECIDED = False  # a combining rule says by itself whether a vertex joins
+IS_CERTAIN = False  # what a rule says of a copy holds, whether values change at the owner or not
 IS_REPLICATED = False  # what is to be sent on is found anew in every round
 ANNOUNCES = False  # what is mirrored joins the receiver's frontier
 ITEM_BYTES = 0  # of the values of one vertex in the mail
@@ -72,6 +73,8 @@ HAS_UNTIL = False
 IS_SLIDING = False  # all frontiers of the phase lie one behind the other in the queue
 KEEP = False
 HAS_BOTH = False  # a pull's output is turned into a queue as well
+GROWS = False  # outputs begin with little room, and get more as frontiers need it
+HAS_REGIONS = False  # some do not leave the step
 IS_REPLAY = False  # the frontiers are those an earlier phase kept
 CAN_PULL = False  # the direction is chosen every superstep
 ALWAYS_PULLS = False

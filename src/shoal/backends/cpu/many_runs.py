@@ -65,6 +65,11 @@ class ManyRuns:
         return all(run.is_empty for run in self.runs)
 
     @property
-    def nbytes(self) -> int:
-        """Memory of the runs' buffers and of what they share."""
-        return sum(run.nbytes for run in self.runs) + sum(array.nbytes for array in self.shared.buffers())
+    def peak_bytes(self) -> list[int]:
+        """The most memory that each device's buffers took, with its share of what is for all."""
+        return [run.peak_bytes + self.shared.bytes_of(number) for number, run in enumerate(self.runs)]
+
+    @property
+    def room_factor(self) -> float:
+        """The most room that an output got on a device, in parts of its vertices."""
+        return max(run.room_factor for run in self.runs)

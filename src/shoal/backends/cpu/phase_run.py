@@ -5,7 +5,7 @@ from __future__ import annotations
 
 import time
 import traceback
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -21,6 +21,9 @@ from shoal.errors import ProgramError
 from shoal.program import Phase
 from shoal.progress import Progress, current_watch
 
+if TYPE_CHECKING:
+    from shoal.strategies.memory import Allowance
+
 # A small graph's run goes on the caller's own thread for so long: much longer than a thread takes to start, and short
 # enough for Ctrl-C, which waits there for the loop to come back.
 INLINE_NANOSECONDS = 20_000_000
@@ -31,17 +34,23 @@ class PhaseRun:
 
     def __init__(
         self, loaded: LoadedPhase, phase: Phase, shard: Shard, workspace: Workspace, state: dict[str, Any],
-        frontier: np.ndarray | None, do_a: float, do_b: float, title: str, border: Border | None = None,
+        frontier: np.ndarray | None, do_a: float, do_b: float, title: str, allowance: Allowance,
+        border: Border | None = None,
     ) -> None:  # fmt: skip
         self.loaded, self.phase, self.shard, self.workspace = loaded, phase, shard, workspace
         self.state, self.title = state, title
         self.watch, self.began = current_watch(), time.monotonic()
-        self.border = border
+        self.border, self.budget = border, allowance.budget
         self.num_threads = shard.device.threads_for(shard.graph)
         # On the caller's own thread, until it proves long.
         self.is_inline = border is None and shard.device.is_small(shard.graph)
         source, num_vertices = loaded.source, shard.num_local
-        self.sizes = BufferSizes(source.flow, phase, num_vertices, self.num_threads, shard.graph.num_vertices)
+        self.sizes = BufferSizes(
+            source.flow, phase, num_vertices, self.num_threads, shard.num_edges, allowance.scheme,
+            shard.graph.num_vertices,
+        )  # fmt: skip
+        self.room = self.sizes.first_room(allowance.factor)
+        self.peak_bytes = 0
         self.control = np.zeros(control_size(len(source.flow.operators)), np.int64)
         self.work = np.zeros(self.sizes.work, np.int64)
         self.trace = np.empty((self.sizes.trace_rows, slot.NUM_TRACE_COLUMNS), np.int64)
@@ -50,7 +59,9 @@ class PhaseRun:
         self.partials = [np.empty(-(-num_vertices // BLOCK), dtype) for dtype in source.partials.values()]
         self.knobs = np.array([do_a, do_b])
         self.rows: list[np.ndarray] = []
+        self.has_blocks = False
         self._prepare(frontier)
+        self._count_bytes()
         self.arguments = self._arguments()
 
     def _prepare(self, frontier: np.ndarray | None) -> None:
@@ -58,22 +69,23 @@ class PhaseRun:
         num_local, owned = self.shard.num_local, None if self.shard.part is None else self.shard.part.owned
         control[slot.NUM_VERTICES], control[slot.NUM_EDGES] = graph.num_vertices, graph.num_edges
         control[slot.NUM_LOCAL], control[slot.NUM_OWNED] = num_local, num_local if owned is None else len(owned)
-        control[slot.MAX_SUPERSTEPS] = 2**62 if self.phase.max_supersteps is None else self.phase.max_supersteps
-        control[slot.BUDGET] = time.monotonic_ns() + INLINE_NANOSECONDS if self.is_inline else 2**62
+        limit = self.phase.max_supersteps
+        control[slot.MAX_SUPERSTEPS] = slot.UNLIMITED if limit is None else limit
+        control[slot.BUDGET] = time.monotonic_ns() + INLINE_NANOSECONDS if self.is_inline else slot.UNLIMITED
         control[slot.SIZE] = graph.num_vertices if frontier is None else len(frontier)
         if flow.uses_bitmaps:
             self.workspace.bitmap_a.fill(0)
             self.workspace.bitmap_b.fill(0)
         if flow.pulls:
             self.workspace.remaining[:] = self.shard.owned_bits
+        first = frontier
         if self.border is not None:
             frontier = self._begin_shared(frontier)
         control[slot.LOCAL_SIZE] = num_local if frontier is None else len(frontier)
         if self.phase.begin == "replay":
             self._begin_replay()
         else:
-            self.workspace.reserve_queue(self.sizes.frontiers + self.sizes.regions, num_kept=0)
-            control[slot.INTERMEDIATE] = self.sizes.frontiers
+            self._reserve_queue(first)
             if flow.ordered is not None:
                 self._begin_buckets(frontier)
             elif flow.uses_frontier:
@@ -89,6 +101,47 @@ class PhaseRun:
             self.control[slot.HAS_BITMAP] = 1
         return self.border.find_owned(frontier)
 
+    def _reserve_queue(self, frontier: np.ndarray | None) -> None:
+        """Make the queue, with room for what the first superstep may put out; the frontier is in the graph's ids."""
+        graph, flow = self.shard.graph, self.loaded.source.flow
+        if self.budget.limit is not None:
+            self.workspace.drop_queue()  # an earlier run may have left it longer than this one may have it
+        if not flow.grows or (self.budget.limit is None and self.room >= self.sizes.ceiling):
+            self._set_room(self.room, self.room, num_kept=0)
+            return
+        self.control[slot.MAX_DEGREE] = self.shard.max_degree
+        size = int(self.control[slot.LOCAL_SIZE])
+        needed = graph.num_edges if frontier is None else int(graph.degree[frontier].sum())
+        needed = self.shard.num_local if flow.pulls and flow.needs_queue else max(needed, size)
+        wanted, least = self._rooms(size if flow.is_sliding else 0, needed)
+        there = min(self.sizes.room_in(len(self.workspace.queue)), self.sizes.ceiling)  # since an earlier run
+        self._set_room(max(self.room, wanted, there), least, num_kept=0)
+
+    def _rooms(self, begin: int, needed: int) -> tuple[int, int]:
+        """Return the entries that the scheme gives outputs which may need so many, and those they can use at most."""
+        wanted = self.sizes.room_behind(begin, needed, self.sizes.ceiling)
+        return wanted, self.sizes.room_behind(begin, needed, self.shard.num_local)
+
+    def _set_room(self, wanted: int, least: int, num_kept: int) -> None:
+        """Give outputs the entries that are wanted, or those they must have if the limit allows no more."""
+        sizes, workspace = self.sizes, self.workspace
+        others = self.nbytes - (0 if num_kept else workspace.queue.nbytes)  # to move entries takes both queues
+        itemsize = workspace.queue.itemsize
+        fits = self.budget.allows(others + sizes.queue(wanted) * itemsize)
+        self.room = wanted if fits else least
+        self.budget.check(others + sizes.queue(self.room) * itemsize)
+        workspace.reserve_queue(sizes.queue(self.room), num_kept=num_kept)
+        self.peak_bytes = max(self.peak_bytes, others + workspace.queue.nbytes)
+        self._write_room(sizes.frontiers(self.room))
+
+    def _write_room(self, num_frontiers: int) -> None:
+        """Tell the loop what room there is; frontiers have the first entries of the queue."""
+        control, sizes = self.control, self.sizes
+        control[slot.ROOM], control[slot.CEILING] = self.room, sizes.ceiling
+        control[slot.CAPACITY] = min(self.room, self.shard.num_local)
+        control[slot.INTERMEDIATE] = num_frontiers
+        control[slot.QUEUE_END] = min(num_frontiers, sizes.queue_end)
+
     def _begin_queue(self, frontier: np.ndarray | None) -> None:
         """Write the first frontier."""
         control, workspace = self.control, self.workspace
@@ -96,7 +149,7 @@ class PhaseRun:
         workspace.queue[:size] = np.arange(num_local, dtype=workspace.queue.dtype) if frontier is None else frontier
         control[slot.END] = size
         control[slot.NUM_VISITED] = control[slot.SIZE]
-        control[slot.OUT_BASE] = size if self.loaded.source.flow.is_sliding else num_local
+        control[slot.OUT_BASE] = size if self.loaded.source.flow.is_sliding else self.room
         control[slot.HAS_QUEUE] = 1
         if self.phase.keep:
             if len(workspace.levels) < self.sizes.levels:
@@ -109,8 +162,8 @@ class PhaseRun:
         control, levels = self.control, self.workspace.levels
         count = self.workspace.num_levels
         begin, end = levels[count - 1 : count + 1] if count else (0, 0)
-        self.workspace.reserve_queue(int(end) + self.sizes.regions, num_kept=int(end))
-        control[slot.INTERMEDIATE] = end
+        self.workspace.reserve_queue(int(end) + self.sizes.queue(self.room), num_kept=int(end))
+        self._write_room(int(end))
         control[slot.HISTORY] = count
         control[slot.BEGIN], control[slot.END] = begin, end
         control[slot.SIZE] = control[slot.LOCAL_SIZE] = end - begin
@@ -119,12 +172,13 @@ class PhaseRun:
     def _begin_buckets(self, frontier: np.ndarray | None) -> None:
         """Let the first frontier wait in the spill bitmap: the loop knows its priorities, Python does not."""
         graph, control, spill = self.shard.graph, self.control, self.workspace.bitmap_b
-        num_blocks = self.sizes.blocks
+        num_blocks = self.sizes.blocks(self.room)
         self.blocks = np.empty((num_blocks, ENTRIES), graph.indices.dtype)
         self.links = np.empty(2 * num_blocks, np.int64)
         self.published = np.empty(2 * num_blocks, np.int64)
         self.bins = np.full((self.num_threads, BINS_ROW), NONE, np.int64)
         self.bins[:, FAR_LOWEST] = NEVER
+        self.has_blocks = True
         _set_bits(spill, graph.num_vertices, frontier)
         control[slot.LOWEST] = NEVER
         control[slot.CURRENT] = FIRST
@@ -201,7 +255,7 @@ class PhaseRun:
     def _move_to_thread(self) -> None:
         """Go on with a thread and a long trace: the run is worth them, and Ctrl-C reaches a caller that waits."""
         self.is_inline = False
-        self.control[slot.BUDGET] = 2**62
+        self.control[slot.BUDGET] = slot.UNLIMITED
         self.trace = np.empty((TRACE_ROWS, slot.NUM_TRACE_COLUMNS), np.int64)
         self.arguments = self._arguments()
 
@@ -218,16 +272,45 @@ class PhaseRun:
         self.watch.tell(Progress(self.title, step, superstep, size, time.monotonic() - self.began))
 
     def grow(self) -> None:
+        """Make room for what the next superstep needs, if there is none."""
+        if self.loaded.source.flow.ordered is not None:
+            self._grow_blocks()
+        else:
+            self._grow_queue()
+        self.arguments = self._arguments()
+
+    def _grow_queue(self) -> None:
+        """Give outputs at least twice the room; the frontiers that are kept, or the one there is, stay."""
+        control, workspace = self.control, self.workspace
+        is_sliding = self.loaded.source.flow.is_sliding
+        begin = int(control[slot.OUT_BASE]) if is_sliding else 0
+        wanted, least = self._rooms(begin, int(control[slot.NEEDED]))
+        if wanted <= self.room:
+            return
+        wanted, least = max(wanted, min(2 * self.room, self.shard.num_local)), max(least, self.room)
+        if not is_sliding:
+            size = int(control[slot.END] - control[slot.BEGIN]) if control[slot.HAS_QUEUE] else 0
+            workspace.queue[:size] = workspace.queue[control[slot.BEGIN] : control[slot.BEGIN] + size].copy()
+            control[slot.BEGIN], control[slot.END] = 0, size
+            begin = size
+        self._set_room(wanted, least, num_kept=begin)
+        if not is_sliding:
+            control[slot.OUT_BASE] = self.room if control[slot.HAS_QUEUE] else 0
+
+    def _grow_blocks(self) -> None:
         """Double the arena of blocks, if vertices found no room in it; the list of published blocks grows with it."""
         if self.control[slot.HAS_SPILLED] == 0:
             return
         count = len(self.blocks)
+        moved = 2 * self.blocks.nbytes  # of these, old and new are there for a moment
+        self.budget.check(self.nbytes + moved)
+        self.peak_bytes = max(self.peak_bytes, self.nbytes + moved)
         self.blocks = np.concatenate([self.blocks, np.empty_like(self.blocks)])
         self.links = np.concatenate([self.links, np.empty_like(self.links)])
         old, self.published = self.published, np.empty(4 * count, np.int64)
         self.published[:count], self.published[2 * count : 3 * count] = old[:count], old[count:]
         self.control[slot.PUBLISHED_AT] *= 2
-        self.arguments = self._arguments()
+        self.room = self.sizes.room_of_blocks(len(self.blocks))
 
     @property
     def is_empty(self) -> bool:
@@ -235,11 +318,21 @@ class PhaseRun:
         return bool(self.control[slot.SIZE] == 0)
 
     @property
+    def room_factor(self) -> float:
+        """The room that an output got, in parts of the device's vertices."""
+        return self.room / max(self.shard.num_local, 1)
+
+    def _count_bytes(self) -> None:
+        """Hold what there is against the limit, and note it; memory that was not touched yet costs nothing."""
+        self.budget.check(self.nbytes)
+        self.peak_bytes = max(self.peak_bytes, self.nbytes)
+
+    @property
     def nbytes(self) -> int:
         """Memory of the run's buffers, the program's fields excluded."""
         own = [self.control, self.work, self.trace, self.outbox, *self.partials]
         own += [] if self.border is None else self.border.buffers()
-        if self.loaded.source.flow.ordered is not None:
+        if self.has_blocks:
             own += [self.blocks, self.links, self.bins, self.published]
         return self.workspace.nbytes + sum(array.nbytes for array in own)
 

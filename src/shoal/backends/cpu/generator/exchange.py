@@ -143,6 +143,7 @@ def _write_collection(writer: PhaseWriter, operator: Operator, found: Exchange) 
         "CAN_PULL": flow.pulls,
         "REACHES_ALL": is_replicated or sharing.reaches_all(number),
         "IS_DECIDED": bool(names) and all(combining_rule(_declared(writer, name)) is not None for name in names),
+        "IS_CERTAIN": sharing.is_certain(number) and not is_replicated,
         "IS_REPLICATED": is_replicated,
     }
     resets = set() if is_replicated else sharing.resets(number)

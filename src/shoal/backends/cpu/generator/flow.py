@@ -93,10 +93,10 @@ class Flow:
     def target(self, operator: Operator) -> str:
         """Return ``base, counter, capacity`` of the operator's output."""
         if self.is_result(operator):
-            capacity = "queue.shape[0] - control[OUT_BASE]" if self.is_sliding else "control[NUM_LOCAL]"
+            capacity = "control[QUEUE_END] - control[OUT_BASE]" if self.is_sliding else "control[CAPACITY]"
             return f"control[OUT_BASE], OUTPUT, {capacity}"
         if self.is_taken(operator):
-            return f"{self._region(operator)}, {self.output_counter(operator)}, control[NUM_LOCAL]"
+            return f"{self._region(operator)}, {self.output_counter(operator)}, control[CAPACITY]"
         return "0, OUTPUT, 0"
 
     def output_counter(self, operator: Operator) -> int:
@@ -104,9 +104,25 @@ class Flow:
         return OUTPUTS + LINE * self.operators.index(operator)
 
     def _region(self, operator: Operator) -> str:
-        return f"(control[INTERMEDIATE] + {self.regions.index(operator)} * control[NUM_LOCAL])"
+        return f"(control[INTERMEDIATE] + {self.regions.index(operator)} * control[ROOM])"
 
     # Representations
+
+    @cached_property
+    def grows(self) -> bool:
+        """Whether what the operators put out depends on the frontier they begin with, and so may need little room."""
+        is_made = self.result is not None and self.result.kind == "output"
+        return self.ordered is None and is_made and all(map(self._is_bounded, filter(self.has_output, self.operators)))
+
+    def _is_bounded(self, operator: Operator) -> bool:
+        """Whether an output comes from the step's frontier, over one edge at most."""
+        num_advances = 0
+        maker: Operator | None = operator
+        while maker is not None:
+            num_advances += maker.kind == "advance"
+            frontier = maker.frontier
+            maker = self.producer(frontier)
+        return frontier is not None and frontier.kind == "input" and num_advances <= 1
 
     @cached_property
     def is_sliding(self) -> bool:

@@ -58,7 +58,7 @@ _WRITERS = {
     "gather": write_reduction,
 }
 _SUPERSTEP_TEMPLATES = (
-    "write_trace", "local_reason", "agree_with_others", "is_over",
+    "write_trace", "local_reason", "slack", "bound_output", "agree_with_others", "is_over",
     "adopt_queue", "adopt_buckets", "adopt_output", "take_level", "choose_direction", "finish",
 )  # fmt: skip
 
@@ -129,7 +129,7 @@ def _superstep(writer: PhaseWriter) -> list[str]:
     pending += [f"store(control, {flow.output_counter(operator)}, 0)" for operator in flow.regions]
     shared = ["world"] if writer.sharing is not None else []
     state = tail([*writer.state(writer.phase.until), *shared])
-    return [*lines, *join([*pending, f"finish(control, trace, levels, knobs{state})"])]
+    return [*lines, *join([*pending, f"finish(control, trace, levels, knobs, queue, indptr{state})"])]
 
 
 def _list_everything(writer: PhaseWriter) -> str:
@@ -162,6 +162,8 @@ def _write_finish(writer: PhaseWriter) -> None:
         "ALWAYS_PULLS": direction == "pull",
         "IS_MARKED": flow.is_marked(flow.result),
         "IS_SHARDED": writer.sharing is not None,
+        "GROWS": flow.grows,
+        "HAS_REGIONS": bool(flow.regions),
     }
     shared = ("world",) if writer.sharing is not None else ()
     until = {"UNTIL": writer.call(phase.until, is_serial=True) if phase.until else False}

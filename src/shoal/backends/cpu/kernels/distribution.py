@@ -10,14 +10,6 @@ from shoal.backends.cpu.compiler import compiled
 
 
 @compiled()
-def copy_elements(thread, num_threads, source, target):
-    """Copy an array as it is."""
-    length = source.shape[0]
-    for i in range(thread * length // num_threads, (thread + 1) * length // num_threads):
-        target[i] = source[i]
-
-
-@compiled()
 def take_rows(thread, num_threads, source, rows, width, target):
     """Make row i of ``target`` the row ``rows[i]`` of ``source``."""
     length = rows.shape[0]

@@ -39,6 +39,7 @@ from shoal.backends.cpu.hooks import (
     ENTER,
     FETCH,
     HAS_OUTPUT,
+    IS_CERTAIN,
     IS_DECIDED,
     IS_ORDERED,
     IS_REPLICATED,
@@ -203,6 +204,8 @@ def merge_collected(thread, num_threads, control, world, round_number, receive_a
                 changed = MERGE_COPY(slot=slot, vertex=vertex, is_alone=num_threads == 1)
             if IS_DECIDED:
                 joins = changed
+            elif IS_CERTAIN:
+                changed = changed or joins
             if joins and changed and is_own:
                 if IS_ORDERED:
                     ENTER(vertex=vertex)

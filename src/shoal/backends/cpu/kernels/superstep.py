@@ -15,6 +15,7 @@ from shoal.backends.cpu.control import (
     BEGIN,
     BUDGET,
     BYTES_SENT,
+    CEILING,
     COMBINED,
     CURRENT,
     DEVICE,
@@ -28,10 +29,13 @@ from shoal.backends.cpu.control import (
     HAS_SPILLED,
     HISTORY,
     IDLE,
+    INTERMEDIATE,
     ITEMS_SENT,
     LOCAL_SIZE,
+    MAX_DEGREE,
     MAX_SUPERSTEPS,
     MESSAGES,
+    NEEDED,
     NUM_EDGES,
     NUM_LOCAL,
     NUM_TRACE_COLUMNS,
@@ -39,11 +43,14 @@ from shoal.backends.cpu.control import (
     NUM_VISITED,
     OUT_BASE,
     OUTPUT,
+    POSTED_NEEDED,
     POSTED_REASON,
     POSTED_SIZE,
+    POSTED_SLACK,
     PULL,
     PUSH,
     REASON,
+    ROOM,
     SIZE,
     SPILLED,
     STARTED,
@@ -51,14 +58,17 @@ from shoal.backends.cpu.control import (
     SUPERSTEP,
     SWAPPED,
     TRACE_ROWS,
+    UNLIMITED,
     WORLD_DEVICES,
     Reason,
 )
 from shoal.backends.cpu.hooks import (
     ALWAYS_PULLS,
     CAN_PULL,
+    GROWS,
     HAS_BOTH,
     HAS_OUTPUT,
+    HAS_REGIONS,
     HAS_UNTIL,
     IS_MARKED,
     IS_ORDERED,
@@ -74,7 +84,7 @@ from shoal.backends.cpu.kernels.ordered import NEVER
 from shoal.backends.cpu.world import meet, posted
 
 
-def finish(control, trace, levels, knobs, STATE, SHARED):
+def finish(control, trace, levels, knobs, queue, indptr, STATE, SHARED):
     """End the superstep; called by one thread between arrive and release."""
     write_trace(control, trace)
     reason = local_reason(control, trace)
@@ -84,8 +94,12 @@ def finish(control, trace, levels, knobs, STATE, SHARED):
     if IS_REPLAY:
         take_level(control, levels)
         size = control[LOCAL_SIZE]
+    room = np.int64(UNLIMITED)
+    if GROWS:
+        control[NEEDED] = bound_output(control, queue, indptr)
+        room = slack(control)
     if IS_SHARDED:
-        size, reason = agree_with_others(control, world, size, reason)
+        size, reason, room = agree_with_others(control, world, size, reason, room)
     if IS_REPLAY:
         control[SIZE] = size
     elif IS_ORDERED:
@@ -94,9 +108,12 @@ def finish(control, trace, levels, knobs, STATE, SHARED):
         adopt_output(control, levels, size)
     if CAN_PULL:
         choose_direction(control, knobs)
+    if GROWS and control[NEEDED] > room and not (CAN_PULL and control[DIRECTION] == PULL and not HAS_BOTH):
+        reason = max(reason, np.int64(Reason.NEEDS_MEMORY))
     if reason < Reason.STOPPED:
         is_last = control[SUPERSTEP] >= control[MAX_SUPERSTEPS] or (HAS_UNTIL and UNTIL())
-        if is_last or (reason != Reason.NEEDS_MEMORY and is_over(control)):
+        is_waiting = IS_ORDERED and reason == Reason.NEEDS_MEMORY
+        if is_last or (not is_waiting and is_over(control)):
             reason = Reason.DONE
     control[REASON] = reason
 
@@ -112,17 +129,57 @@ def local_reason(control, trace):
     return np.int64(Reason.RUNNING)
 
 
-def agree_with_others(control, world, size, reason):
-    """Return the size of the next frontier on all devices, and the most pressing of their reasons to return."""
+def bound_output(control, queue, indptr):
+    """Return how many vertices an operator may put out of the next frontier: not more than this has edges.
+
+    Edges are counted only where so many vertices with the most edges of all would not do.
+    """
+    pulls = ALWAYS_PULLS or (CAN_PULL and (HAS_BOTH or control[DIRECTION] == PULL))
+    if pulls or control[ROOM] >= control[CEILING]:
+        return control[NUM_LOCAL]
+    size = control[OUTPUT]
+    if size * control[MAX_DEGREE] <= slack(control):
+        return size * max(control[MAX_DEGREE], 1)
+    num_edges = np.int64(0)
+    for position in range(control[OUT_BASE], control[OUT_BASE] + size):
+        vertex = np.int64(queue[position])
+        num_edges += np.int64(indptr[vertex + 1]) - np.int64(indptr[vertex])
+    return max(num_edges, size)
+
+
+def slack(control):
+    """Return how many vertices an output has room for behind the next frontier; any number, if it cannot get more."""
+    if control[ROOM] >= control[CEILING]:
+        return np.int64(UNLIMITED)
+    if not IS_SLIDING:
+        return control[ROOM]
+    free = control[INTERMEDIATE] - control[OUT_BASE] - control[OUTPUT]
+    return min(free, control[ROOM]) if HAS_REGIONS else free
+
+
+def agree_with_others(control, world, size, reason, room):
+    """Return the size of the next frontier on all devices, the most pressing of their reasons, and the least room.
+
+    What a device puts out comes from the others' frontiers too: it needs room for what all of them may find.
+    """
     device = control[DEVICE]
     store(world, posted(world, device, POSTED_SIZE), size)
     store(world, posted(world, device, POSTED_REASON), reason)
+    if GROWS:
+        store(world, posted(world, device, POSTED_NEEDED), control[NEEDED])
+        store(world, posted(world, device, POSTED_SLACK), room)
     meet(control, world)
     total = np.int64(0)
+    needed = np.int64(0)
     for other in range(world[WORLD_DEVICES]):
         total += load(world, posted(world, other, POSTED_SIZE))
         reason = max(reason, load(world, posted(world, other, POSTED_REASON)))
-    return total, reason
+        if GROWS:
+            needed += load(world, posted(world, other, POSTED_NEEDED))
+            room = min(room, load(world, posted(world, other, POSTED_SLACK)))
+    if GROWS:
+        control[NEEDED] = needed
+    return total, reason, room
 
 
 def is_over(control):
@@ -197,7 +254,7 @@ def adopt_queue(control):
     if IS_SLIDING:
         control[OUT_BASE] = control[END]
     else:
-        control[OUT_BASE] = 0 if control[BEGIN] > 0 else control[NUM_LOCAL]
+        control[OUT_BASE] = 0 if control[BEGIN] > 0 else control[ROOM]
     control[HAS_QUEUE] = 1
 
 
