@@ -43,7 +43,18 @@ LAYERS = (
 RANKS = {part: rank for rank, layer in enumerate(LAYERS) for part in layer}
 #: What these parts may import beside themselves, whatever their layer says.
 ONLY = {
-    "backends": {"accesses", "arrays", "errors", "exchanges", "graph", "operators", "program", "progress", "rules"},
+    "backends": {
+        "accesses",
+        "arrays",
+        "errors",
+        "exchanges",
+        "graph",
+        "machine",
+        "operators",
+        "program",
+        "progress",
+        "rules",
+    },
     "model": {"errors", "stats", "strategies"},
     "strategies": {"arrays", "config", "errors", "graph"},
     "transport": {"config", "errors"},
@@ -108,6 +119,14 @@ def test_imports_point_downwards(module):
             assert other in ONLY[part], f"{module} imports {target}; {part} may import {sorted(ONLY[part])}"
         else:
             assert RANKS[other] > RANKS[part], f"{module} imports {target}, which is above or beside it"
+
+
+def test_execution_knows_no_backend_by_name():
+    """Another kind of device is another folder in backends, and nothing else."""
+    found = {
+        target for module in SOURCES if part_of(module) in ("execution", "placement") for target in IMPORTS[module]
+    }
+    assert {target for target in found if part_of(target) == "backends"} == {"shoal.backends", "shoal.backends.base"}
 
 
 def test_relative_imports_are_not_used():

@@ -15,8 +15,8 @@ import shoal
 from graphs import from_pairs, path_graph, random_graph
 from processes import start_script
 from shoal import Constant, Phase, Program, Scalar, Vertex, add, advance, atomic, compute, minimum, reduce, rule, update
-from shoal.backends.cpu import backend, border, phase_run
-from shoal.execution import binding, bsp, distribution
+from shoal.backends.cpu import border, device, phase_run, sessions
+from shoal.execution import binding, bsp
 
 GRAPH = random_graph(60, 240, seed=4, weights="int32")
 SOON_SECONDS = 1.0  # from the failure to the exception at the caller; milliseconds, but for one long piece of work
@@ -224,7 +224,7 @@ def test_a_rule_that_fails_while_others_exchange(communication):
 
 
 def test_a_rule_that_fails_where_devices_have_several_threads(monkeypatch):
-    monkeypatch.setattr(backend.CPUDevice, "is_small", lambda self, graph: False)
+    monkeypatch.setattr(device.CPUDevice, "is_small", lambda self, graph: False)
     graph = shoal.place(GRAPH, "cpu:2x3", partition=np.arange(60) % 2)
     with pytest.raises(shoal.ProgramError, match=r"rule 'push' .* failed on device cpu:1 "):
         shoal.run(Failing("push"), graph, bad=9)
@@ -297,7 +297,7 @@ def test_every_allocation_that_fails(monkeypatch, algorithm):
     messages = []
     for number in range(1, 51):
         graph, faulty = placed(3), FaultyNumPy(number)
-        for module in (backend, border, phase_run, binding, bsp, distribution):
+        for module in (device, border, phase_run, binding, bsp, sessions):
             monkeypatch.setattr(module, "np", faulty)
         try:
             assert_same(run(graph), expected)

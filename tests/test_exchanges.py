@@ -30,9 +30,8 @@ from shoal.algorithms.bfs import BFS, BatchBFS
 from shoal.algorithms.components import Components
 from shoal.algorithms.pagerank import PageRank
 from shoal.algorithms.sssp import SSSP
-from shoal.backends.cpu.backend import force_direction
 from shoal.exchanges import Sharing
-from shoal.operators import record
+from shoal.operators import force_direction, record
 
 GRAPH = random_graph(60, 200, seed=1)
 

@@ -94,6 +94,20 @@ def test_estimate_of_a_directed_graph_has_its_reverse(directed_graph, name):
     assert 1.0 <= (estimate.total_bytes - directed_graph.nbytes) / traced <= 1.45 * slack
 
 
+@pytest.mark.parametrize("how", [{}, {"partition": "random"}, {"communication": "broadcast"}], ids=str)
+@pytest.mark.parametrize("name", ["bfs", "sssp", "cc", "pagerank", "bc, one source"])
+def test_estimate_of_several_devices_holds(graph, name, how):
+    algorithm, options = RUNS[name]
+    options = {**options, **how, "devices": "cpu:3"}
+    FUNCTIONS[algorithm](graph, **options)
+    fresh = copy_of(graph)
+    result, traced = traced_peak(lambda: FUNCTIONS[algorithm](fresh, **options))
+    estimate = estimate_memory(graph, algorithm, **options)
+    # A bound: with copies of neighbours only, every edge is taken to need one.
+    assert 1.0 <= (estimate.state_bytes + estimate.buffer_bytes) / result.stats.peak_memory_bytes <= 2.5
+    assert 1.0 <= (estimate.total_bytes - graph.nbytes) / traced <= 3
+
+
 def test_push_needs_no_reverse(directed_graph):
     estimate = estimate_memory(directed_graph, "bfs", direction="push")
     assert estimate.graph_bytes == directed_graph.nbytes

@@ -128,13 +128,15 @@ _BYTES = re.compile(r"(\d+(?:\.\d+)?)\s*(?:([kmgt])(i?))?b?", re.IGNORECASE)
 
 def parse_bytes(name: str, value: Any) -> int | None:
     """Return the number of bytes that a number, or a text with a unit, means; None for None."""
+    if value is None:
+        return None
     match = _BYTES.fullmatch(value.strip()) if isinstance(value, str) else None
     if match is not None:
         unit = (1024 if match[3] else 1000) ** (" kmgt".index((match[2] or " ").lower()))
         value = int(float(match[1]) * unit)
     elif isinstance(value, str):
         raise ArgumentError(f"{name}={value!r} is not known; allowed: bytes, as 500000000, 500MB or 2GiB")
-    return None if value is None else check_integer(name, value, 1)
+    return check_integer(name, value, 1)
 
 
 MAX_DEVICES = 1024  # far more than any box has; each takes a thread
@@ -143,13 +145,21 @@ _CPU = re.compile(r"cpu(?::(\d+)(?:x(\d+))?)?")
 
 def parse_devices(devices: Any) -> DeviceSpec:
     """Return what a ``devices`` string means, or say what is wrong with it."""
-    if devices == "auto":
-        return DeviceSpec("cpu", 1, None)
-    match = _CPU.fullmatch(devices) if isinstance(devices, str) else None
-    if match is None:
+    spec = _parse_devices(devices) if isinstance(devices, str) else None
+    if spec is None:
         raise ArgumentError(
             f"devices={devices!r} is not known; allowed: auto, cpu, cpu:N (N devices), cpu:NxT (of T threads each)"
         )
+    return spec
+
+
+@functools.lru_cache(maxsize=128)
+def _parse_devices(devices: str) -> DeviceSpec | None:
+    if devices == "auto":
+        return DeviceSpec("cpu", 1, None)
+    match = _CPU.fullmatch(devices)
+    if match is None:
+        return None
     count = int(match[1] or 1)
     threads = int(match[2]) if match[2] else None
     for number, what in ((count, "devices"), (threads, "threads")):

@@ -7,17 +7,19 @@ The buffers' lengths are those of `shoal.backends.cpu.buffers`; a test holds the
 from __future__ import annotations
 
 import copy
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
 
-from shoal.config import RunConfig, parse_devices
-from shoal.program import Phase, Program
+from shoal.config import RESOLVED, RunConfig, parse_devices
+from shoal.program import Phase, Program, field_dtype
 from shoal.strategies.memory import FIRST_FACTOR, SCHEMES
 
 INT64_BYTES = 8
-NUM_BITMAPS = 3  # of a workspace: see `shoal.backends.cpu.backend`
+NUM_BITMAPS = 3  # of a workspace: see `shoal.backends.cpu.device`
+OWNER_BYTES = 2  # a device's number
 OBJECT_BYTES = 1 << 16  # what Python needs for its own objects, so that an estimate holds for small graphs too
 
 
@@ -67,17 +69,18 @@ def one_after_the_other(stages: list[Stage]) -> list[Stage]:
 
 
 class Footprint:
-    """The device's share: state and buffers of programs on a graph of given sizes.
+    """State and buffers of programs on a graph of given sizes, on all devices of a configuration.
 
-    With ``duplication`` it is one of several devices, and the sizes are those of its part.
+    With ``duplication`` it is that of one of several devices, and the sizes are those of its part.
     """
 
     def __init__(self, sizes: Sizes, config: RunConfig, duplication: str | None = None) -> None:
-        from shoal.backends.cpu.backend import SMALL_EDGES, make_devices
+        from shoal.backends.cpu.device import SMALL_EDGES, make_devices
 
         self.sizes, self.config, self.duplication = sizes, config, duplication
         self._sources: dict[Any, tuple[Any, ...]] = {}  # with what the key names by id, so that no other gets it
         spec = parse_devices(config.devices)
+        self.num_devices = spec.num_devices
         threads = make_devices(spec.num_devices, spec.threads_per_device)[0].num_threads
         self.num_threads = 1 if sizes.num_edges < SMALL_EDGES else threads
 
@@ -89,6 +92,53 @@ class Footprint:
         constants, others : bytes of the arrays it is given, and of those that are there beside it
         begins_everywhere : whether its first frontier is every vertex, of which a list is then made
         """
+        if self.num_devices == 1 or self.duplication is not None:
+            return self._stage_of_one(program, constants, others, begins_everywhere)
+        return self._stage_of_many(program, constants, others, begins_everywhere)
+
+    def _stage_of_many(self, program: Program, constants: int, others: int, begins_everywhere: bool) -> Stage:
+        """Return the same for all devices: each has copies of all vertices, or at most of one for each of its edges."""
+        from shoal.execution.choices import choose
+        from shoal.execution.plans import sharing_of
+
+        sizes, count = self.sizes, self.num_devices
+        sharings = [sharing_of(program, phase, self.config.direction) for phase in program.phases()]
+        duplication = choose(sharings, self.config).duplication
+        is_renumbered = duplication == "one-hop"
+        num_local = sizes.num_vertices
+        if is_renumbered:
+            num_local = min(num_local, -(-(sizes.num_vertices + sizes.num_edges) // count))
+        part = copy.copy(self)
+        part.duplication, part._sources = duplication, {}
+        part = part.resized(num_local)
+        one = part._stage_of_one(program, 0, 0, begins_everywhere)
+        # Beside the devices' values the result's, where ids differ; edges, unless the part is a slice of the graph's.
+        beside = one.state_bytes * sizes.num_vertices // max(num_local, 1) if is_renumbered else 0
+        is_sliced = not is_renumbered and self.config.resolved()["partition"] == RESOLVED["partition"]
+        edges = 0 if is_sliced else sizes.csr_bytes * (2 if one.uses_in_edges and sizes.is_directed else 1)
+        # The tables of a part: owners, who has copies and under which ids; one more while they are sorted.
+        tables = count * num_local * (OWNER_BYTES + 2 * INT64_BYTES + 4 * sizes.vertex_dtype.itemsize)
+        exchange = max(part._exchange_bytes(program, phase) for phase in program.phases())
+        return Stage(
+            count * one.state_bytes + beside + constants, count * (one.buffer_bytes + exchange),
+            count * one.other_bytes + others + edges + tables, one.uses_in_edges, count * one.workspace_bytes,
+        )  # fmt: skip
+
+    def _exchange_bytes(self, program: Program, phase: Phase) -> int:
+        """Return the bytes of border and mail on one of several devices, with an item for every vertex it has."""
+        source, num_vertices = self.source(program, phase), self.sizes.num_vertices
+        sent = self.bytes_per_vertex(program, (*source.mailed, *source.remembered))
+        bitmaps = NUM_BITMAPS * INT64_BYTES * ((num_vertices + 63) // 64)
+        return num_vertices * (2 * self.sizes.vertex_dtype.itemsize + sent) + bitmaps + OBJECT_BYTES
+
+    def bytes_per_vertex(self, program: Program, names: Sequence[str]) -> int:
+        """Return the bytes that the values of some fields take for one vertex."""
+        from shoal.execution.binding import state_bytes
+
+        fields = program.fields()
+        return state_bytes({name: fields[name] for name in names}, 1, self.sizes.vertex_dtype)
+
+    def _stage_of_one(self, program: Program, constants: int, others: int, begins_everywhere: bool) -> Stage:
         from shoal.backends.cpu.buffers import BufferSizes
         from shoal.execution.binding import state_bytes
 
@@ -135,9 +185,8 @@ class Footprint:
         return self._sources[key][-1]
 
     def _write(self, program: Program, phase: Phase) -> Any:
-        from shoal.backends.cpu.backend import field_dtype, force_direction, mark_outputs
         from shoal.backends.cpu.generator import write_phase
-        from shoal.operators import record
+        from shoal.operators import force_direction, mark_outputs, record
 
         recording = record(program, phase.step)
         force_direction(recording, self.config.direction)

@@ -1,10 +1,11 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What the machine is and has: its processor and its memory."""
+"""What the machine is and has: its processor, its memory, and a folder for what is kept between processes."""
 
 from __future__ import annotations
 
 import os
 import platform
+from pathlib import Path
 
 
 def available_memory_bytes() -> int:
@@ -28,3 +29,14 @@ def cpu_name() -> str:
             return next(line.split(":", 1)[1].strip() for line in lines if line.startswith("model name"))
     except (OSError, StopIteration):
         return platform.processor() or platform.machine()
+
+
+def base_folder() -> Path:
+    """Return the folder for what is kept between processes.
+
+    ``SHOAL_CACHE_DIR`` moves it; the default is ``~/.cache/shoal`` (or ``XDG_CACHE_HOME``).
+    """
+    base = os.environ.get("SHOAL_CACHE_DIR")
+    if base is None:
+        base = os.path.join(os.environ.get("XDG_CACHE_HOME") or os.path.expanduser("~/.cache"), "shoal")
+    return Path(base)

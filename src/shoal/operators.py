@@ -310,3 +310,17 @@ def check_phase(recording: Recording, phase: Phase) -> None:
             f"{recording.title}.{step} returns no frontier that could become empty, so its phase never ends; "
             "return an operator's output, or add until= or max_supersteps= to the Phase"
         )
+
+
+def force_direction(recording: Recording, direction: str) -> None:
+    """Make the advances that can go both ways go one, unless ``direction`` is ``"auto"``."""
+    for operator in recording.operators:
+        if operator.options.get("direction") == "auto":
+            operator.options["direction"] = direction
+
+
+def mark_outputs(recording: Recording) -> None:
+    """Let every advance de-duplicate: what it finds once here may come from other devices too."""
+    for operator in recording.operators:
+        if operator.kind == "advance" and "priority" not in operator.rules:
+            operator.options["unique"] = False

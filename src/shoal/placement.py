@@ -29,6 +29,11 @@ class Placed:
     _lock: Any = field(default_factory=threading.Lock, repr=False)
 
     @property
+    def kind(self) -> str:
+        """What its devices are."""
+        return parse_devices(self.devices).kind
+
+    @property
     def shards(self) -> tuple[Any, ...]:
         """The shard of the one device that there is."""
         return self.shards_for(None, with_in_edges=False)
@@ -59,9 +64,10 @@ class Placed:
         return self._as_shards(parts)
 
     def _as_shards(self, parts: list[Any]) -> tuple[Any, ...]:
-        from shoal.backends.cpu.backend import make_devices
+        from shoal.backends import find_backend
 
-        devices = make_devices(self.num_devices, parse_devices(self.devices).threads_per_device)
+        spec = parse_devices(self.devices)
+        devices = find_backend(spec.kind).make_devices(self.num_devices, spec.threads_per_device)
         return tuple(device.place(self.graph, part) for device, part in zip(devices, parts, strict=True))
 
 

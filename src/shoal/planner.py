@@ -29,7 +29,7 @@ from shoal.execution.volume import bound_volume
 from shoal.footprint import INT64_BYTES, Footprint
 from shoal.graph import Graph
 from shoal.memory import sizes_of
-from shoal.program import Program, Vertex
+from shoal.program import Program
 from shoal.strategies.communication import COMMUNICATIONS, Schedule, make_schedule
 from shoal.strategies.duplication import DUPLICATIONS, build_subgraphs
 from shoal.strategies.partition import PARTITIONERS, partition_graph
@@ -194,17 +194,10 @@ class _Planner:
         for phase in self.program.phases():
             source = footprint.source(self.program, phase)
             bits = words if source.flow.pulls and parts[0].global_ids is None else 0
-            sent = mail * (id_bytes + self._bytes_per_vertex(source.mailed))
-            kept = num_local * (id_bytes + self._bytes_per_vertex(source.remembered))
+            sent = mail * (id_bytes + footprint.bytes_per_vertex(self.program, source.mailed))
+            kept = num_local * (id_bytes + footprint.bytes_per_vertex(self.program, source.remembered))
             most = np.maximum(most, sent + kept + INT64_BYTES * (2 * words + bits) + world)
         return tuple(most.tolist())
-
-    def _bytes_per_vertex(self, names: Sequence[str]) -> int:
-        from shoal.backends.cpu.backend import field_dtype
-
-        fields = self.program.fields()
-        declared = [field for name in names if isinstance(field := fields[name], Vertex)]
-        return sum(field_dtype(field, self.graph.vertex_dtype).itemsize * (field.width or 1) for field in declared)
 
 
 def _part_bytes(part: Subgraph) -> int:

@@ -224,3 +224,8 @@ def check_vertex_fills(program: Program, fields: dict[str, Field], vertex_dtype:
     for name, declared in fields.items():
         if not isinstance(declared, Constant) and declared.dtype == VERTEX_ID:
             as_number(f"{type(program).__name__}.{name}: fill", declared.fill, vertex_dtype)
+
+
+def field_dtype(declared: Field, vertex_dtype: np.dtype) -> np.dtype:
+    """Return the element type of a field for a graph with ids of ``vertex_dtype``."""
+    return np.dtype(vertex_dtype if declared.dtype == VERTEX_ID else declared.dtype)

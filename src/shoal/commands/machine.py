@@ -34,8 +34,8 @@ def describe_devices() -> dict[str, Any]:
     import numpy
 
     import shoal
-    from shoal.backends.cpu.backend import CPUDevice
     from shoal.backends.cpu.compiler import cache_folder
+    from shoal.backends.cpu.device import CPUDevice
     from shoal.backends.cpu.threads import available_cores
 
     cpu = {

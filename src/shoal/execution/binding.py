@@ -14,15 +14,15 @@ from typing import Any
 
 import numpy as np
 
-from shoal.backends.cpu.backend import CPUDevice, field_dtype
+from shoal.backends.base import Device
 from shoal.errors import ArgumentError, ProgramError
 from shoal.graph import Graph
-from shoal.program import Constant, Field, Program, Vertex
+from shoal.program import Constant, Field, Program, Vertex, field_dtype
 from shoal.values import as_number, as_numbers, shown
 
 
 def begin(
-    program: Program, fields: dict[str, Field], graph: Graph, device: CPUDevice, arguments: dict[str, Any]
+    program: Program, fields: dict[str, Field], graph: Graph, device: Device, arguments: dict[str, Any]
 ) -> tuple[dict[str, Any], np.ndarray | None]:
     """Run a program's ``start``; return every field's first value, and the first frontier (None: all vertices)."""
     bound, state = _bind(program, fields, graph, device)
@@ -47,9 +47,7 @@ def state_bytes(fields: dict[str, Field], num_vertices: int, vertex_dtype: np.dt
     return total
 
 
-def _bind(
-    program: Program, fields: dict[str, Field], graph: Graph, device: CPUDevice
-) -> tuple[Program, dict[str, Any]]:
+def _bind(program: Program, fields: dict[str, Field], graph: Graph, device: Device) -> tuple[Program, dict[str, Any]]:
     """Return a copy of the program whose fields are arrays, and those arrays; constants are to be set."""
     bound = copy.copy(program)
     state: dict[str, Any] = {}

@@ -12,20 +12,18 @@ from typing import Any
 
 import numpy as np
 
-from shoal.backends.cpu.backend import Shard, Workspace
-from shoal.backends.cpu.compiler import base_folder
-from shoal.backends.cpu.control import Reason
-from shoal.backends.cpu.many_runs import ManyRuns
-from shoal.backends.cpu.phase_run import PhaseRun
+from shoal.backends import find_backend
+from shoal.backends.base import Backend, Reason, Run, Shard
 from shoal.config import RunConfig, parse_bytes
 from shoal.errors import Allocating, ProgramError
-from shoal.execution.binding import begin, state_bytes
-from shoal.execution.distribution import Distribution
+from shoal.execution.binding import begin
 from shoal.execution.plans import Plan, plan_of
+from shoal.machine import base_folder
 from shoal.placement import Placed
 from shoal.program import Constant, Field, Program
 from shoal.stats import Stats, Trace
-from shoal.strategies.memory import EDGES, RECORDED, SCHEMES, Allowance, Budget, factors_of
+from shoal.strategies.communication import make_schedule
+from shoal.strategies.memory import SCHEMES, Allowance, Budget, factors_of
 
 
 @dataclass
@@ -52,10 +50,7 @@ def execute(program: Program, placed: Placed, config: RunConfig, arguments: dict
     began = time.perf_counter()
     if placed.graph.num_vertices:
         with Allocating(title + ":", "the buffers of the run"):
-            if len(shards) == 1:
-                run.on_one(state, frontier)
-            else:
-                run.on_many(state, frontier)
+            run.go(find_backend(placed.kind), state, frontier)
     seconds = time.perf_counter() - began
     peaks = [budget.num_bytes + peak for budget, peak in zip(budgets, run.peaks, strict=True)]
     total = sum(peaks) + _bytes_beside(plan, shards, state)
@@ -68,7 +63,7 @@ def execute(program: Program, placed: Placed, config: RunConfig, arguments: dict
 def _budget(title: str, plan: Plan, shard: Shard, config: RunConfig) -> Budget:
     """Return what a run may take on a device; its fields are counted, and refused if they alone are too much."""
     limit = parse_bytes("memory_limit", config.memory_limit)
-    num_bytes = state_bytes(plan.fields, shard.num_local, shard.graph.indices.dtype)
+    num_bytes = plan.bytes_per_vertex * shard.num_local + plan.other_bytes
     budget = Budget(limit, title, f"device {shard.device.name}", num_bytes)
     budget.check(0)
     return budget
@@ -98,72 +93,46 @@ class _Run:
         self.scheme = SCHEMES[self.memory]
         self.peaks = [0] * len(shards)  # bytes of each device's buffers
 
-    def on_one(self, state: dict[str, Any], frontier: np.ndarray | None) -> None:
-        """Run the phases on one device."""
-        shard = self.shards[0]
-        (workspace,) = workspaces = self._acquire()
-        for number, (phase, code) in enumerate(self.plan.phases):
-            first = None if phase.begin == "all" else frontier
-            allowance = Allowance(self.scheme, self._factor(number), self.budgets[0])
-            run = PhaseRun(code, phase, shard, workspace, state, first, self.config.do_a, self.config.do_b, self.title,
-                           allowance)  # fmt: skip
-            self._run_to_the_end(number, run, workspaces, [run])
-            self.peaks[0] = max(self.peaks[0], run.peak_bytes)
-        self._release(workspaces)
-
-    def on_many(self, state: dict[str, Any], frontier: np.ndarray | None) -> None:
-        """Run the phases on several devices, each with its part of the state; gather the state at the end."""
-        workspaces = self._acquire()
-        distribution = Distribution(self.plan, self.shards, workspaces, state, self.config, self.budgets)
-        for number, (phase, code) in enumerate(self.plan.phases):
-            first = None if phase.begin == "all" else frontier
-            if number > 0:
-                distribution.refresh_copies(code.source.flow.sharing)
-            run = distribution.begin_phase(code, phase, first, self.title, self.scheme, self._factor(number))
-            self._run_to_the_end(number, run, workspaces, run.runs)
-            self.peaks = list(map(max, self.peaks, run.peak_bytes))
-        distribution.gather(state)
-        self._release(workspaces)
+    def go(self, backend: Backend, state: dict[str, Any], frontier: np.ndarray | None) -> None:
+        """Run the phases in order; the state is that of all vertices, at the begin and at the end."""
+        plan, config = self.plan, self.config
+        schedule = None
+        if plan.choices.communication is not None:
+            schedule = make_schedule(plan.choices.communication, len(self.shards), config.fanout)
+        session = backend.begin(
+            self.shards, plan.fields, plan.phases, schedule, state, (config.do_a, config.do_b), self.title, self.scheme
+        )
+        for number, (phase, _) in enumerate(plan.phases):
+            allowances = [Allowance(self.scheme, self._factor(number), budget) for budget in self.budgets]
+            run = session.begin_phase(number, None if phase.begin == "all" else frontier, allowances)
+            if phase.max_supersteps == 0 or run.is_empty:
+                session.skip_phase()
+            else:
+                self._run_to_the_end(number, run)
+            self.peaks = list(map(max, self.peaks, run.peaks))
+        session.end(state)
 
     def _factor(self, number: int) -> float:
         """Return how much room earlier runs on the graph needed in a phase, in parts of a device's vertices."""
-        if self.scheme.first != RECORDED:
+        if not self._records(number):
             return 1.0
         return factors_of(self.shards[0].graph, base_folder()).get(self._key(number))
+
+    def _records(self, number: int) -> bool:
+        """Whether what a phase needs is learnt from earlier runs."""
+        return self.scheme.is_recorded and self.plan.phases[number][1].source.flow.is_open
 
     def _key(self, number: int) -> str:
         return f"{self.title} {number} {len(self.shards)}"
 
-    def _acquire(self) -> list[Workspace]:
-        """Return buffers for each device; a queue as long as there are edges is not for runs that never need it."""
-        workspaces = [shard.acquire_workspace() for shard in self.shards]
-        for workspace in workspaces:
-            if workspace.has_edges_room and self.scheme.most != EDGES:
-                workspace.drop_queue()
-            workspace.has_edges_room = self.scheme.most == EDGES
-        return workspaces
-
-    def _release(self, workspaces: list[Workspace]) -> None:
-        """Keep the buffers for the next run; not after a failure: whoever was interrupted may still hold them."""
-        for shard, workspace in zip(self.shards, workspaces, strict=True):
-            shard.release_workspace(workspace)
-
-    def _run_to_the_end(
-        self, number: int, run: PhaseRun | ManyRuns, workspaces: list[Workspace], parts: list[PhaseRun]
-    ) -> None:
-        """Run one phase to its end."""
-        phase, code = self.plan.phases[number]
-        if phase.max_supersteps == 0 or run.is_empty:
-            for workspace in workspaces:
-                workspace.num_levels = 0  # of this phase there is nothing to replay, nor of an earlier run's
-            return
+    def _run_to_the_end(self, number: int, run: Run) -> None:
+        phase = self.plan.phases[number][0]
         reason = Reason.RUNNING
         while reason != Reason.DONE:
             reason = run.resume()
-            for part, trace in zip(parts, self.traces, strict=True):
-                for rows in part.rows:
+            for chunks, trace in zip(run.take_rows(), self.traces, strict=True):
+                for rows in chunks:
                     trace.add(rows)
-                part.rows.clear()
             if reason == Reason.NEEDS_MEMORY:
                 run.grow()
             elif reason == Reason.OVERFLOW:
@@ -171,6 +140,5 @@ class _Run:
                     f"{self.title}: a vertex joined more frontiers than the phase allows (joins={phase.joins}) "
                     "or twice in a superstep although the rule is said to be unique"
                 )
-        flow = code.source.flow
-        if self.scheme.first == RECORDED and (flow.grows or flow.ordered is not None):
+        if self._records(number):
             factors_of(self.shards[0].graph, base_folder()).keep(self._key(number), run.room_factor)

@@ -11,12 +11,14 @@ import threading
 from dataclasses import dataclass
 from typing import Any
 
-from shoal.backends.cpu.backend import CPUDevice, Types, force_direction, graph_types
+from shoal.backends import find_backend
+from shoal.backends.base import Types, graph_types
 from shoal.config import RunConfig
 from shoal.errors import ArgumentError, ProgramError
 from shoal.exchanges import Sharing
+from shoal.execution.binding import state_bytes
 from shoal.execution.choices import SINGLE, Choices, choose
-from shoal.operators import record
+from shoal.operators import force_direction, record
 from shoal.placement import Placed
 from shoal.program import Constant, Field, Phase, Program, Scalar, Vertex, check_vertex_fills
 from shoal.rules import Rule
@@ -35,6 +37,8 @@ class Plan:
     phases: list[tuple[Phase, Any]]  # with their compiled code
     choices: Choices = SINGLE
     memory: str = "fused"  # what ``auto`` means
+    bytes_per_vertex: int = 0
+    other_bytes: int = 0  # of scalars
 
     @property
     def uses_in_edges(self) -> bool:
@@ -44,15 +48,14 @@ class Plan:
 
 _plans: dict[Any, Plan] = {}
 _lock = threading.Lock()  # held to write: of readers, each looks up once and keeps what it found
-_device = CPUDevice(1)  # compiles; what is compiled does not depend on the number of threads
 
 
 def plan_of(program: Program, placed: Placed, config: RunConfig) -> Plan:
     """Return the plan of a program on a placed graph, made now or at an earlier run."""
     types = graph_types(placed.graph)
-    wanted: Any = config.direction
+    wanted: Any = (placed.kind, config.direction)
     if placed.num_devices > 1:
-        wanted = (config.direction, config.duplication, config.communication)
+        wanted = (placed.kind, config.direction, config.duplication, config.communication)
     try:
         attributes = vars(program).items()
         key = (type(program), *((name, _identity(value)) for name, value in attributes), types, wanted)
@@ -90,11 +93,14 @@ def _make_plan(program: Program, placed: Placed, types: Types, config: RunConfig
     choices = SINGLE
     if placed.num_devices > 1:
         choices = choose([sharing_of(program, phase, config.direction) for phase in phases], config)
-    loaded = [_device.load(program, phase, types, config.direction, choices.duplication) for phase in phases]
+    backend = find_backend(placed.kind)
+    loaded = [backend.load(program, phase, types, config.direction, choices.duplication) for phase in phases]
     # As in the paper, section VI-B: fixed where the program puts out nothing whose size the run would have to find.
-    flows = [code.source.flow for code in loaded]
-    is_known = not any(flow.grows or flow.ordered is not None for flow in flows)
-    return Plan(fields, list(zip(phases, loaded, strict=True)), choices, "fixed" if is_known else "fused")
+    memory = "fused" if any(code.source.flow.is_open for code in loaded) else "fixed"
+    bytes_per_vertex, others = (state_bytes(fields, count, types[0]) for count in (1, 0))
+    return Plan(
+        fields, list(zip(phases, loaded, strict=True)), choices, memory, bytes_per_vertex - others, others
+    )  # fmt: skip
 
 
 def sharing_of(program: Program, phase: Phase, direction: str) -> Sharing:

@@ -11,7 +11,7 @@ from __future__ import annotations
 import json
 import math
 import zlib
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
@@ -25,6 +25,7 @@ VERTICES, EDGES, RECORDED = "vertices", "edges", "recorded"
 class Scheme:
     """Entries of an output: as many as a device has vertices or edges, or as an earlier run on the graph needed."""
 
+    name: str
     first: str
     most: str
 
@@ -38,15 +39,28 @@ class Scheme:
         """Return the entries that there may be at most."""
         return self._entries(self.most, num_vertices, num_edges)
 
+    @property
+    def may_have_edges_room(self) -> bool:
+        """Whether there may be as many entries as edges."""
+        return self.most == EDGES
+
+    @property
+    def is_recorded(self) -> bool:
+        """Whether the first entries are those of earlier runs."""
+        return self.first == RECORDED
+
     def _entries(self, kind: str, num_vertices: int, num_edges: int) -> int:
         return max(num_vertices, num_edges) if kind == EDGES else num_vertices
 
 
 SCHEMES = {
-    "just-enough": Scheme(VERTICES, EDGES),
-    "fixed": Scheme(RECORDED, VERTICES),
-    "maximum": Scheme(EDGES, EDGES),
-    "fused": Scheme(VERTICES, VERTICES),
+    scheme.name: scheme
+    for scheme in (
+        Scheme("just-enough", VERTICES, EDGES),
+        Scheme("fixed", RECORDED, VERTICES),
+        Scheme("maximum", EDGES, EDGES),
+        Scheme("fused", VERTICES, VERTICES),
+    )
 }
 # Of the vertices, where no earlier run says better: a frontier of a road network is far smaller, and of a graph with
 # hubs three doublings are cheap.
@@ -80,6 +94,10 @@ class Allowance:
     scheme: Scheme
     factor: float
     budget: Budget
+
+    def beside(self, num_bytes: int) -> Allowance:
+        """Return the same for a device on which so many bytes are taken already."""
+        return replace(self, budget=replace(self.budget, num_bytes=self.budget.num_bytes + num_bytes))
 
 
 @dataclass

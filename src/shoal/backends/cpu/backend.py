@@ -1,286 +1,43 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The CPU as a device: compiles a program's phases with Numba and runs their loops on threads of its own."""
+"""The CPU as a backend: its devices, its compiled phases and their runs, by the names that execution knows."""
 
 from __future__ import annotations
 
-import itertools
-import math
-import threading
-from collections.abc import Callable
-from dataclasses import dataclass, field
-from functools import cached_property
+from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
-import numpy as np
-
-from shoal.arrays import read_only
-from shoal.backends.cpu.generator import PhaseSource, numba_signature, write_phase
-from shoal.backends.cpu.modules import load_loop
-from shoal.backends.cpu.threads import available_cores, run_threads
-from shoal.graph import Graph
-from shoal.operators import Recording, check_phase, record
-from shoal.program import VERTEX_ID, Field, Phase, Program
+from shoal.backends.base import Session, Types
+from shoal.backends.cpu.device import CPUDevice, Shard, make_devices
+from shoal.backends.cpu.phases import LoadedPhase, load_phase
+from shoal.backends.cpu.sessions import ManyDevices, OneDevice
+from shoal.program import Field, Phase, Program
 
 if TYPE_CHECKING:
-    from shoal.strategies.subgraph import Subgraph
-
-# Starting two threads costs about 0.15 ms, as much as visiting a hundred thousand edges.
-SMALL_EDGES = 1 << 17
-LINE_BYTES = 64  # arrays that different threads write share no cache line
-
-Types = tuple[np.dtype, np.dtype, np.dtype | None]  # of vertex ids, edge offsets and weights
-
-_phases: dict[Any, LoadedPhase] = {}
-_phases_lock = threading.Lock()
+    from shoal.strategies.communication import Schedule
+    from shoal.strategies.memory import Scheme
 
 
-@dataclass(frozen=True)
-class LoadedPhase:
-    """A compiled phase."""
-
-    loop: Callable
-    source: PhaseSource
-
-
-@dataclass
-class Workspace:
-    """Buffers of one run on one device; kept by the shard for the next run."""
-
-    queue: np.ndarray
-    bitmap_a: np.ndarray
-    bitmap_b: np.ndarray
-    remaining: np.ndarray
-    levels: np.ndarray
-    num_levels: int = 0
-    has_edges_room: bool = False  # the queue may be far longer than there are vertices
-    blocks: dict[str, np.ndarray] = field(default_factory=dict)  # of bytes, for what only many devices need
-
-    @property
-    def nbytes(self) -> int:
-        return self.queue.nbytes + 3 * self.bitmap_a.nbytes + self.levels.nbytes
-
-    def reserve(self, name: str, shapes: list[tuple[tuple[int, ...], np.dtype]]) -> list[np.ndarray]:
-        """Return arrays of the given shapes and types, in memory that is kept under ``name`` for the next run."""
-        sizes = [-(-math.prod(shape) * dtype.itemsize // LINE_BYTES) * LINE_BYTES for shape, dtype in shapes]
-        block = self.blocks.get(name)
-        if block is None or block.nbytes < sum(sizes):
-            block = self.blocks[name] = np.zeros(sum(sizes), np.uint8)
-        begins = itertools.accumulate(sizes, initial=0)
-        return [
-            block[begin : begin + math.prod(shape) * dtype.itemsize].view(dtype).reshape(shape)
-            for begin, (shape, dtype) in zip(begins, shapes, strict=False)
-        ]
-
-    def drop_queue(self) -> None:
-        """Give the queue's memory back."""
-        self.queue = np.empty(0, self.queue.dtype)
-
-    def reserve_queue(self, length: int, *, num_kept: int) -> None:
-        """Make the queue long enough; its first ``num_kept`` entries stay."""
-        if len(self.queue) < length:
-            kept, self.queue = self.queue[:num_kept], np.empty(length, self.queue.dtype)
-            self.queue[:num_kept] = kept
-
-
-@dataclass
-class Shard:
-    """A device's part of a graph: its edges by source, its incoming edges on demand, and buffers kept between runs.
-
-    ``part`` says which part, where there are several devices.
-    """
-
-    graph: Graph
-    device: CPUDevice
-    part: Subgraph | None = None
-    workspaces: list[Workspace] = field(default_factory=list)
-    _edges: dict[bool, tuple[np.ndarray, ...]] = field(default_factory=dict)
-
-    @property
-    def num_local(self) -> int:
-        """Vertices that the device has: its own and copies."""
-        return self.graph.num_vertices if self.part is None else self.part.num_local
-
-    @property
-    def num_edges(self) -> int:
-        """Edges that the device has, by their sources."""
-        return self.graph.num_edges if self.part is None else len(self.part.out_edges.indices)
-
-    @cached_property
-    def max_degree(self) -> int:
-        """Edges of one vertex on the device, at most."""
-        if self.part is None:
-            return self.graph.max_degree
-        return int(np.diff(self.part.out_edges.indptr).max(initial=0))
-
-    def acquire_workspace(self) -> Workspace:
-        """Return buffers nobody else uses, from an earlier run if there are any."""
-        try:
-            return self.workspaces.pop()
-        except IndexError:
-            words = (self.num_local + 63) // 64
-            queue = np.empty(0, self.graph.indices.dtype)
-            first, second, remaining = np.empty((3, words), np.uint64)
-            return Workspace(queue, first, second, remaining, np.empty(2, np.int64))
-
-    def release_workspace(self, workspace: Workspace) -> None:
-        """Keep the buffers for the next run."""
-        self.workspaces.append(workspace)
-
-    def edges(self, incoming: bool) -> tuple[np.ndarray, ...]:
-        """Return indptr, indices, weights of the outgoing or incoming edges, as read-only plain arrays."""
-        if incoming not in self._edges:
-            indptr, indices, weights = self._find_edges(incoming)
-            weights = weights if weights is not None else np.zeros(1, np.int32)
-            arrays = [np.asarray(array).view(np.ndarray)[:] for array in (indptr, indices, weights)]
-            for array in arrays:
-                array.flags.writeable = False
-            self._edges[incoming] = tuple(arrays)
-        return self._edges[incoming]
-
-    @cached_property
-    def copies(self) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-        """Who has copies of each vertex: offsets by local id, devices, and the copies' ids there."""
-        part = self.part
-        assert part is not None
-        peers = np.repeat(np.arange(part.num_devices, dtype=np.uint16), np.diff(part.copy_indptr))
-        order = np.argsort(part.copy_here, kind="stable")
-        offsets = np.zeros(part.num_local + 1, np.int64)
-        np.cumsum(np.bincount(part.copy_here, minlength=part.num_local), out=offsets[1:])
-        return read_only(offsets), read_only(peers[order]), read_only(part.copy_there[order])
-
-    @cached_property
-    def owned_bits(self) -> np.ndarray:
-        """The vertices that the device owns, as a bitmap."""
-        flags = np.zeros((self.num_local + 63) // 64 * 64, bool)
-        flags[self.part.owned if self.part is not None else slice(self.num_local)] = True
-        return read_only(np.packbits(flags, bitorder="little").view(np.uint64))
-
-    def _find_edges(self, incoming: bool) -> tuple[np.ndarray, np.ndarray, np.ndarray | None]:
-        if self.part is not None:
-            edges = self.part.in_edges if incoming else self.part.out_edges
-            assert edges is not None, "the part was made without incoming edges"
-            return edges.indptr, edges.indices, edges.weights
-        graph = self.graph.reverse() if incoming else self.graph
-        return graph.indptr, graph.indices, graph.weights
-
-
-class CPUDevice:
-    """All or some cores of this machine as one device."""
+class CPUBackend:
+    """Devices of the CPU: each has some of the machine's cores, all have its memory in common."""
 
     kind = "cpu"
 
-    def __init__(self, num_threads: int | None = None, number: int = 0) -> None:
-        self.num_threads = num_threads or len(available_cores())
-        self.name = f"{self.kind}:{number}"
-
-    def place(self, graph: Graph, part: Subgraph | None = None) -> Shard:
-        """Return the graph, or the part of it that is this device's, as a shard; on a CPU nothing is copied."""
-        return Shard(graph, self, part)
-
-    def is_small(self, graph: Graph) -> bool:
-        """Whether a superstep is too short to start threads for."""
-        return graph.num_edges < SMALL_EDGES
-
-    def threads_for(self, graph: Graph) -> int:
-        """Return the number of threads that pays for this graph."""
-        return 1 if self.is_small(graph) else self.num_threads
-
-    def allocate(self, shape: int | tuple[int, ...], dtype: np.dtype, fill: Any) -> np.ndarray:
-        """Return a new array filled with one value; the device's threads touch the pages of one that is large."""
-        size = math.prod(shape) if isinstance(shape, tuple) else shape
-        is_large = size * dtype.itemsize >= 1 << 22
-        array = _empty_on_lines(size, dtype) if is_large else np.empty(size, dtype)
-        if not is_large or self.num_threads == 1:
-            array.fill(fill)
-            return array.reshape(shape)
-        from shoal.backends.cpu.kernels.fill import fill_part
-
-        run_threads(fill_part, self.num_threads, array, array.dtype.type(fill))
-        return array.reshape(shape)
+    def make_devices(self, count: int, threads_per_device: int | None) -> list[CPUDevice]:
+        """Return devices that share the cores of this machine, or have so many threads each."""
+        return make_devices(count, threads_per_device)
 
     def load(
-        self, program: Program, phase: Phase, types: Types, direction: str = "auto", duplication: str | None = None
+        self, program: Program, phase: Phase, types: Types, direction: str, duplication: str | None
     ) -> LoadedPhase:
         """Compile a phase for the types of a graph, or find it compiled; with ``duplication`` for several devices."""
-        recording = record(program, phase.step)
-        force_direction(recording, direction)
-        check_phase(recording, phase)
-        if duplication is not None:
-            mark_outputs(recording)
-        key = (_recording_key(recording, phase), types, duplication)
-        loaded = _phases.get(key)
-        if loaded is None:
-            loaded = _compile(program, recording, phase, types, duplication)
-            with _phases_lock:
-                _phases[key] = loaded
-        return loaded
+        return load_phase(program, phase, types, direction, duplication)
 
-
-def _empty_on_lines(size: int, dtype: np.dtype) -> np.ndarray:
-    """Return an array that begins a cache line: no row of 32 or 64 bytes lies on two lines, as every other would."""
-    room = np.empty(size + LINE_BYTES // dtype.itemsize, dtype)
-    begin = -room.ctypes.data % LINE_BYTES // dtype.itemsize
-    return room[begin : begin + size]
-
-
-def make_devices(count: int, threads_per_device: int | None) -> list[CPUDevice]:
-    """Return devices that share the cores of this machine, or have so many threads each."""
-    threads = threads_per_device or max(1, len(available_cores()) // count)
-    return [CPUDevice(threads, number) for number in range(count)]
-
-
-def graph_types(graph: Graph) -> Types:
-    """Return the element types that code is compiled for."""
-    return graph.indices.dtype, graph.indptr.dtype, None if graph.weights is None else graph.weights.dtype
-
-
-def force_direction(recording: Recording, direction: str) -> None:
-    """Make the advances that can go both ways go one, unless ``direction`` is ``"auto"``."""
-    for operator in recording.operators:
-        if operator.options.get("direction") == "auto":
-            operator.options["direction"] = direction
-
-
-def mark_outputs(recording: Recording) -> None:
-    """Let every advance de-duplicate: what it finds once here may come from other devices too."""
-    for operator in recording.operators:
-        if operator.kind == "advance" and "priority" not in operator.rules:
-            operator.options["unique"] = False
-
-
-def field_dtype(declared: Field, vertex_dtype: np.dtype) -> np.dtype:
-    """Return the element type of a field for a graph with ids of ``vertex_dtype``."""
-    return np.dtype(vertex_dtype if declared.dtype == VERTEX_ID else declared.dtype)
-
-
-def _recording_key(recording: Recording, phase: Phase) -> Any:
-    """Return what tells two recordings apart: operators, rules, how frontiers flow between them, fields."""
-    numbers = {id(op.output): i for i, op in enumerate(recording.operators) if op.output is not None}
-    operators = tuple(
-        (
-            op.kind,
-            None if op.frontier is None else numbers.get(id(op.frontier), op.frontier.kind),
-            tuple((role, rule) for role, rule in op.rules.items()),
-            op.into,
-            op.combine,
-            tuple(op.options.items()),
-        )
-        for op in recording.operators
-    )
-    result = None if recording.result is None else numbers.get(id(recording.result), recording.result.kind)
-    return (
-        operators, result, tuple(recording.fields.items()), phase.until, phase.begin, phase.keep, phase.joins is None
-    )  # fmt: skip
-
-
-def _compile(
-    program: Program, recording: Recording, phase: Phase, types: Types, duplication: str | None
-) -> LoadedPhase:
-    title = type(program).__name__
-    vertex, edge, weight = types
-    dtypes = {name: field_dtype(declared, vertex) for name, declared in recording.fields.items()}
-    source = write_phase(
-        recording, phase, dtypes, is_weighted=weight is not None, title=title, duplication=duplication
-    )  # fmt: skip
-    signature = numba_signature(recording.fields, dtypes, source, vertex, edge, weight)
-    return LoadedPhase(load_loop(source, signature, title), source)
+    def begin(
+        self, shards: Sequence[Shard], fields: dict[str, Field], phases: Sequence[tuple[Phase, LoadedPhase]],
+        schedule: Schedule | None, state: dict[str, Any], knobs: tuple[float, float], title: str, scheme: Scheme,
+    ) -> Session:  # fmt: skip
+        """Put a program's state on the devices of some shards; with a schedule there are several of them."""
+        has_edges_room = scheme.may_have_edges_room
+        if schedule is None:
+            return OneDevice(shards[0], phases, state, knobs, title, has_edges_room=has_edges_room)
+        return ManyDevices(shards, fields, phases, schedule, state, knobs, title, has_edges_room=has_edges_room)

@@ -18,7 +18,7 @@ from shoal.backends.cpu.control import FORWARDS_ALL, FORWARDS_LAST, FORWARDS_OWN
 from shoal.backends.cpu.threads import available_cores
 
 if TYPE_CHECKING:
-    from shoal.backends.cpu.backend import Shard, Workspace
+    from shoal.backends.cpu.device import Shard, Workspace
     from shoal.strategies.communication import Schedule
     from shoal.strategies.subgraph import Subgraph
 

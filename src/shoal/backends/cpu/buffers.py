@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import cached_property
 from typing import TYPE_CHECKING
 
 from shoal.backends.cpu.control import LINE
@@ -19,7 +20,7 @@ SMALL_TRACE_ROWS = 256
 OUTBOX = 1024  # vertices a thread collects before it takes room in the queue: one atomic for 4 KiB
 
 
-@dataclass(slots=True)
+@dataclass(frozen=True)
 class BufferSizes:
     """Numbers of elements, for one phase on one device."""
 
@@ -31,21 +32,19 @@ class BufferSizes:
     scheme: Scheme
     num_global: int | None = None  # vertices of the whole graph, where there are several devices
 
-    @property
+    @cached_property
     def ceiling(self) -> int:
         """The most entries of the queue that an operator's output may be given."""
         return self.scheme.most_entries(self.num_vertices, self._num_pushed)
 
     def first_room(self, factor: float) -> int:
         """Return the entries of an output before the run; the factor is that of earlier ones."""
-        is_open = self.flow.grows or self.flow.ordered is not None
-        return self.scheme.first_entries(self.num_vertices, self._num_pushed, factor if is_open else 1.0)
+        return self.scheme.first_entries(self.num_vertices, self._num_pushed, factor if self.flow.is_open else 1.0)
 
-    @property
+    @cached_property
     def _num_pushed(self) -> int:
         """Edges over which an advance puts out vertices."""
-        puts_out = self.flow.ordered is not None or any(map(self.flow.has_output, self.flow.advances))
-        return self.num_edges if puts_out else 0
+        return self.num_edges if self.flow.pushes_out else 0
 
     def queue(self, room: int) -> int:
         """Return the length of the queue that gives every output so many entries."""
@@ -57,7 +56,7 @@ class BufferSizes:
             return 0
         return room * (2 if self.phase.joins is None else self.phase.joins)
 
-    @property
+    @cached_property
     def queue_end(self) -> int:
         """Where frontiers that lie one behind the other must end: no vertex joins more of them than it may."""
         return self.num_vertices * (self.phase.joins or 0)
@@ -76,18 +75,18 @@ class BufferSizes:
         fitting = -(-(begin + needed) // self.phase.joins)
         return min(max(needed, fitting) if self.flow.regions else fitting, most)
 
-    @property
+    @cached_property
     def levels(self) -> int:
         """Room for the bounds of the frontiers that are kept: as many on every device, also where they are empty."""
         num_vertices = self.num_vertices if self.num_global is None else self.num_global
         return (num_vertices * (self.phase.joins or 1) if self.phase.keep else 0) + 2
 
-    @property
+    @cached_property
     def work(self) -> int:
         """Counters of pieces: a cache line for every operator and thread."""
         return LINE * len(self.flow.operators) * self.num_threads
 
-    @property
+    @cached_property
     def trace_rows(self) -> int:
         """Supersteps that the trace has room for; short on one thread, which only then looks for Ctrl-C."""
         return TRACE_ROWS if self.num_threads > 1 else SMALL_TRACE_ROWS

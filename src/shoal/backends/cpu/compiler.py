@@ -12,7 +12,6 @@ import contextlib
 import fcntl
 import functools
 import hashlib
-import os
 import pickle
 import platform
 import sys
@@ -26,6 +25,7 @@ import numba
 from numba.core.caching import IndexDataCacheFile
 
 from shoal.errors import ShoalError
+from shoal.machine import base_folder
 
 _cache_lock = threading.Lock()
 
@@ -34,17 +34,6 @@ _SETTINGS = {"nogil": True, "error_model": "numpy", "_nrt": False}
 
 
 @functools.cache
-def base_folder() -> Path:
-    """Return the folder for what is kept between processes.
-
-    ``SHOAL_CACHE_DIR`` moves it; the default is ``~/.cache/shoal`` (or ``XDG_CACHE_HOME``).
-    """
-    base = os.environ.get("SHOAL_CACHE_DIR")
-    if base is None:
-        base = os.path.join(os.environ.get("XDG_CACHE_HOME") or os.path.expanduser("~/.cache"), "shoal")
-    return Path(base)
-
-
 def cache_folder() -> Path:
     """Return the folder for compiled code, made if it is not there."""
     folder = base_folder() / f"cpu-{_environment_hash()}"

@@ -7,8 +7,6 @@ One int64 array per run.  Slots that several threads write at once (atomically) 
 
 from __future__ import annotations
 
-from enum import IntEnum
-
 LINE = 8  # int64 per 64-byte cache line
 
 # Written atomically by any thread.
@@ -67,8 +65,11 @@ CAPACITY = _SERIAL + 36  # vertices that an output may have: more than the room,
 QUEUE_END = _SERIAL + 37  # the same for frontiers that lie one behind the other: where they must end
 NEEDED = _SERIAL + 38  # vertices that an operator of the next superstep may put out
 MAX_DEGREE = _SERIAL + 39  # edges of one vertex on this device, at most
+# Devices have not met since others may have begun to read what this one
+IS_READING = _SERIAL + 40  # has in its mail,
+IS_POSTED = _SERIAL + 41  # has posted.
 
-OUTPUTS = _SERIAL + 5 * LINE  # a line per operator: the length of an output that does not leave the step
+OUTPUTS = _SERIAL + 6 * LINE  # a line per operator: the length of an output that does not leave the step
 
 
 def control_size(num_operators: int) -> int:
@@ -77,17 +78,6 @@ def control_size(num_operators: int) -> int:
 
 
 UNLIMITED = 2**62  # more than anything that is counted
-
-
-class Reason(IntEnum):
-    """Why a compiled loop came back; the larger, the more pressing."""
-
-    RUNNING = 0
-    DONE = 1
-    BUDGET = 2
-    NEEDS_MEMORY = 3
-    STOPPED = 4
-    OVERFLOW = 5
 
 
 PUSH = 0

@@ -9,9 +9,11 @@ from __future__ import annotations
 
 from typing import Any
 
+import numpy as np
+
+from shoal.backends.base import Reason
 from shoal.backends.cpu import control as slot
 from shoal.backends.cpu.border import Shared
-from shoal.backends.cpu.control import Reason
 from shoal.backends.cpu.phase_run import PhaseRun
 from shoal.backends.cpu.threads import run_threads
 from shoal.errors import OutOfMemoryError, ShoalError
@@ -64,10 +66,14 @@ class ManyRuns:
         """Whether there is nothing to do at all, on any device."""
         return all(run.is_empty for run in self.runs)
 
+    def take_rows(self) -> list[list[np.ndarray]]:
+        """Hand over the rows of the trace since the last time, by device."""
+        return [rows for run in self.runs for rows in run.take_rows()]
+
     @property
-    def peak_bytes(self) -> list[int]:
+    def peaks(self) -> list[int]:
         """The most memory that each device's buffers took, with its share of what is for all."""
-        return [run.peak_bytes + self.shared.bytes_of(number) for number, run in enumerate(self.runs)]
+        return [run.peaks[0] + self.shared.bytes_of(number) for number, run in enumerate(self.runs)]
 
     @property
     def room_factor(self) -> float:

@@ -9,13 +9,15 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from shoal.backends.base import Reason
 from shoal.backends.cpu import control as slot
-from shoal.backends.cpu.backend import LoadedPhase, Shard, Workspace
 from shoal.backends.cpu.border import Border
-from shoal.backends.cpu.buffers import OUTBOX, TRACE_ROWS, BufferSizes
-from shoal.backends.cpu.control import Reason, control_size
+from shoal.backends.cpu.buffers import OUTBOX, TRACE_ROWS
+from shoal.backends.cpu.control import control_size
+from shoal.backends.cpu.device import Shard, Workspace
 from shoal.backends.cpu.kernels.ordered import BINS_ROW, ENTRIES, FAR_LOWEST, FIRST, NEVER, NONE
 from shoal.backends.cpu.kernels.vertices import BLOCK
+from shoal.backends.cpu.phases import LoadedPhase
 from shoal.backends.cpu.threads import run_threads
 from shoal.errors import ProgramError
 from shoal.program import Phase
@@ -34,7 +36,7 @@ class PhaseRun:
 
     def __init__(
         self, loaded: LoadedPhase, phase: Phase, shard: Shard, workspace: Workspace, state: dict[str, Any],
-        frontier: np.ndarray | None, do_a: float, do_b: float, title: str, allowance: Allowance,
+        frontier: np.ndarray | None, knobs: tuple[float, float], title: str, allowance: Allowance,
         border: Border | None = None,
     ) -> None:  # fmt: skip
         self.loaded, self.phase, self.shard, self.workspace = loaded, phase, shard, workspace
@@ -45,24 +47,24 @@ class PhaseRun:
         # On the caller's own thread, until it proves long.
         self.is_inline = border is None and shard.device.is_small(shard.graph)
         source, num_vertices = loaded.source, shard.num_local
-        self.sizes = BufferSizes(
-            source.flow, phase, num_vertices, self.num_threads, shard.num_edges, allowance.scheme,
-            shard.graph.num_vertices,
-        )  # fmt: skip
+        self.sizes = shard.sizes_of(source.flow, phase, allowance.scheme)
         self.room = self.sizes.first_room(allowance.factor)
-        self.peak_bytes = 0
+        self.peak_bytes = 0  # while something grew
         self.control = np.zeros(control_size(len(source.flow.operators)), np.int64)
         self.work = np.zeros(self.sizes.work, np.int64)
         self.trace = np.empty((self.sizes.trace_rows, slot.NUM_TRACE_COLUMNS), np.int64)
         rows = self.num_threads * (1 if border is None else 2)  # the second half is for vertices of other devices
         self.outbox = np.empty((rows, OUTBOX), shard.graph.indices.dtype)
         self.partials = [np.empty(-(-num_vertices // BLOCK), dtype) for dtype in source.partials.values()]
-        self.knobs = np.array([do_a, do_b])
+        self.knobs = np.array(knobs)
         self.rows: list[np.ndarray] = []
         self.has_blocks = False
+        own = (self.control, self.work, self.trace, self.outbox, *self.partials)
+        self.own_bytes = sum([array.nbytes for array in own])
         self._prepare(frontier)
-        self._count_bytes()
         self.arguments = self._arguments()
+        if self.budget.limit is not None:
+            self.budget.check(self.nbytes)  # memory that was not touched yet costs nothing
 
     def _prepare(self, frontier: np.ndarray | None) -> None:
         graph, control, flow = self.shard.graph, self.control, self.loaded.source.flow
@@ -84,7 +86,7 @@ class PhaseRun:
         control[slot.LOCAL_SIZE] = num_local if frontier is None else len(frontier)
         if self.phase.begin == "replay":
             self._begin_replay()
-        else:
+        elif flow.has_queue or flow.ordered is not None:
             self._reserve_queue(first)
             if flow.ordered is not None:
                 self._begin_buckets(frontier)
@@ -125,14 +127,24 @@ class PhaseRun:
     def _set_room(self, wanted: int, least: int, num_kept: int) -> None:
         """Give outputs the entries that are wanted, or those they must have if the limit allows no more."""
         sizes, workspace = self.sizes, self.workspace
-        others = self.nbytes - (0 if num_kept else workspace.queue.nbytes)  # to move entries takes both queues
-        itemsize = workspace.queue.itemsize
-        fits = self.budget.allows(others + sizes.queue(wanted) * itemsize)
-        self.room = wanted if fits else least
-        self.budget.check(others + sizes.queue(self.room) * itemsize)
+        self.room = wanted
+        if self.budget.limit is not None:
+            self.room = self._within_limit(wanted, least, has_two=num_kept > 0)
+        before = workspace.queue.nbytes if num_kept > 0 else 0
         workspace.reserve_queue(sizes.queue(self.room), num_kept=num_kept)
-        self.peak_bytes = max(self.peak_bytes, others + workspace.queue.nbytes)
+        if before:
+            self.peak_bytes = max(self.peak_bytes, self.nbytes + before)  # while entries were moved there were two
         self._write_room(sizes.frontiers(self.room))
+
+    def _within_limit(self, wanted: int, least: int, *, has_two: bool) -> int:
+        """Return the entries that the limit allows, or say what those that are needed would take."""
+        queue = self.workspace.queue
+        others = self.nbytes - (0 if has_two else queue.nbytes)  # to move entries takes both queues
+        needed = {room: others + self.sizes.queue(room) * queue.itemsize for room in (wanted, least)}
+        if self.budget.allows(needed[wanted]):
+            return wanted
+        self.budget.check(needed[least])
+        return least
 
     def _write_room(self, num_frontiers: int) -> None:
         """Tell the loop what room there is; frontiers have the first entries of the queue."""
@@ -317,24 +329,27 @@ class PhaseRun:
         """Whether there is nothing to do at all."""
         return bool(self.control[slot.SIZE] == 0)
 
+    def take_rows(self) -> list[list[np.ndarray]]:
+        """Hand over the rows of the trace since the last time."""
+        rows, self.rows = self.rows, []
+        return [rows]
+
+    @property
+    def peaks(self) -> list[int]:
+        """The most memory that the buffers took."""
+        return [max(self.peak_bytes, self.nbytes)]
+
     @property
     def room_factor(self) -> float:
         """The room that an output got, in parts of the device's vertices."""
         return self.room / max(self.shard.num_local, 1)
 
-    def _count_bytes(self) -> None:
-        """Hold what there is against the limit, and note it; memory that was not touched yet costs nothing."""
-        self.budget.check(self.nbytes)
-        self.peak_bytes = max(self.peak_bytes, self.nbytes)
-
     @property
     def nbytes(self) -> int:
         """Memory of the run's buffers, the program's fields excluded."""
-        own = [self.control, self.work, self.trace, self.outbox, *self.partials]
-        own += [] if self.border is None else self.border.buffers()
-        if self.has_blocks:
-            own += [self.blocks, self.links, self.bins, self.published]
-        return self.workspace.nbytes + sum(array.nbytes for array in own)
+        others = [] if self.border is None else self.border.buffers()
+        others += [self.blocks, self.links, self.bins, self.published] if self.has_blocks else []
+        return self.workspace.nbytes + self.own_bytes + sum(array.nbytes for array in others)
 
 
 def _set_bits(bitmap: np.ndarray, num_vertices: int, vertices: np.ndarray | None) -> None:

@@ -12,6 +12,7 @@ import math
 
 import numpy as np
 
+from shoal.backends.base import Reason
 from shoal.backends.cpu.compiler import inner
 from shoal.backends.cpu.control import (
     ABANDONED,
@@ -20,7 +21,6 @@ from shoal.backends.cpu.control import (
     LINE,
     NUM_VERTICES,
     STOP,
-    Reason,
 )
 from shoal.backends.cpu.intrinsics import (
     as_addend,

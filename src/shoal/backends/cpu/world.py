@@ -13,6 +13,8 @@ from shoal.backends.cpu.compiler import inner
 from shoal.backends.cpu.control import (
     BORDER,
     IDLE,
+    IS_POSTED,
+    IS_READING,
     LINE,
     WORLD_ABANDONED,
     WORLD_ARRIVED,
@@ -37,6 +39,8 @@ from shoal.backends.cpu.runtime import flush
 @inner
 def meet(control, world):
     """Wait for all devices; called by one thread of each, while its others wait for it."""
+    control[IS_READING] = 0
+    control[IS_POSTED] = 0
     began = nanoseconds()
     generation = load(world, WORLD_GENERATION)
     if fetch_add(world, WORLD_ARRIVED, 1) == world[WORLD_DEVICES] - 1:

@@ -37,6 +37,7 @@ _MERGE = {
 _KINDS = ({"kind": "plain", "exchange": "plain_compare_exchange"}, {"kind": "atomic", "exchange": "compare_exchange"})
 _ENTERING = ("control", "blocks", "links", "bins", "waiting", "spill", "thread", "current", "vertex")
 _ROUNDS = "for round_number in range(world[WORLD_ROUNDS]):"
+_BEGIN, _END = "begin_round(control, world)", "end_round(control, world, round_number)"
 _IS_PACKED = "if round_number == 0 or world[WORLD_FORWARDS] == FORWARDS_ALL:"
 _RECEIVED = "thread, num_threads, control, world, round_number, receive_at, receive_from, mail_at, mail_ids"
 
@@ -47,7 +48,7 @@ def write_exchanges(writer: PhaseWriter, operator: Operator) -> list[str]:
         return []
     lines: list[str] = []
     for found in writer.sharing.exchanges(writer.number(operator)):
-        lines += join([])
+        lines += join([_BEGIN])
         if found.kind == "mirror":
             lines += _write_mirror(writer, operator, found, announces=False)
         else:
@@ -75,6 +76,7 @@ def write_announcement(writer: PhaseWriter, operator: Operator) -> list[str]:
     else:
         lines = _write_mirror(writer, operator, Exchange("mirror", fields, operator.frontier), announces=True)
     is_covered = writer.sharing.reaches_all(number) and set(fields) <= set(writer.sharing.collected(number))
+    lines = [*join([_BEGIN]), *lines]
     return ["if control[SHARES_OWN] == 0:", *indent(lines)] if is_covered else lines
 
 
@@ -103,7 +105,7 @@ def _announce_bits() -> list[str]:
             "    post_bits(thread, num_threads, control, front, mail_bits)",
             *join(["count_bits(control, world, num_receivers, round_number, 8 * front.shape[0])"]),
             f"take_bits({received})",
-            *join(["end_round(control, world)"]),
+            *join([_END]),
         ]),
     ]  # fmt: skip
 
@@ -175,7 +177,7 @@ def _write_collection(writer: PhaseWriter, operator: Operator, found: Exchange) 
     listing, ending = [], values.cleaning(hooks, options, renamed)
     if is_replicated:
         listing, ending = values.changes(), []
-    end = ["end_round(control, world)", *(["store(control, BORDER, 0)"] if is_replicated else [])]
+    end = [_END, *(["store(control, BORDER, 0)"] if is_replicated else [])]
     lines = [
         _ROUNDS,
         *indent([_IS_PACKED, *indent([*listing, packing]), *join([values.posting(num_own)]), merging, *join(end)]),
@@ -212,7 +214,7 @@ def _write_mirror(writer: PhaseWriter, operator: Operator, found: Exchange, *, a
             f"    {packed}(thread, num_threads, control, {copies}{tail(pack.arguments)})",
             *join([values.posting()]),
             f"{taken}({_RECEIVED}, front, border{tail(take.arguments)})",
-            *join(["end_round(control, world)"]),
+            *join([_END]),
         ]),
         *join(["store(control, BORDER, 0)"]),
     ]  # fmt: skip

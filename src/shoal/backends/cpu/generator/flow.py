@@ -114,6 +114,21 @@ class Flow:
         is_made = self.result is not None and self.result.kind == "output"
         return self.ordered is None and is_made and all(map(self._is_bounded, filter(self.has_output, self.operators)))
 
+    @cached_property
+    def has_queue(self) -> bool:
+        """Whether any frontier is a list."""
+        return self.uses_frontier or bool(self.regions)
+
+    @cached_property
+    def is_open(self) -> bool:
+        """Whether only the run shows how much room the step needs."""
+        return self.grows or self.ordered is not None
+
+    @cached_property
+    def pushes_out(self) -> bool:
+        """Whether an advance of the step puts out vertices."""
+        return self.ordered is not None or any(map(self.has_output, self.advances))
+
     def _is_bounded(self, operator: Operator) -> bool:
         """Whether an output comes from the step's frontier, over one edge at most."""
         num_advances = 0

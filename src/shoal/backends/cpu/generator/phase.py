@@ -39,6 +39,7 @@ import math
 
 import numpy as np
 
+from shoal.backends.base import Reason
 from shoal.backends.cpu.compiler import compiled, inner
 from shoal.backends.cpu.control import *
 from shoal.backends.cpu.intrinsics import *

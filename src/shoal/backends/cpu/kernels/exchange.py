@@ -23,6 +23,7 @@ from shoal.backends.cpu.control import (
     DEVICE,
     FORWARDS_ALL,
     FORWARDS_LAST,
+    IS_READING,
     ITEMS_SENT,
     MESSAGES,
     NUM_LOCAL,
@@ -30,6 +31,7 @@ from shoal.backends.cpu.control import (
     SHARES_OWN,
     WORLD_DEVICES,
     WORLD_FORWARDS,
+    WORLD_ROUNDS,
     WORLD_ROUTED,
 )
 from shoal.backends.cpu.hooks import (
@@ -93,13 +95,22 @@ def post_items(control, world, table, round_number, num_own, item_bytes):
 
 
 @inner
-def end_round(control, world):
-    """Serial: let nobody write mail before all have read it."""
-    meet(control, world)
+def begin_round(control, world):
+    """Serial: let nobody write mail that others may still be reading; devices that have met since have read it."""
+    if control[IS_READING] != 0:
+        meet(control, world)
     device = control[DEVICE]
     if world[WORLD_ROUTED] != 0:
         for peer in range(world[WORLD_DEVICES]):
             store(world, num_items(world, device, peer), 0)
+
+
+@inner
+def end_round(control, world, round_number):
+    """Serial: go on to the next round, or past the exchange without waiting for others."""
+    control[IS_READING] = 1
+    if round_number + 1 < world[WORLD_ROUNDS]:
+        begin_round(control, world)
 
 
 @inner
@@ -354,6 +365,7 @@ def remember_values(thread, num_threads, control, STATE):
 # What generated modules call as it is; the templates they have copies of.
 __all__ = [
     "AHEAD_ITEMS",
+    "begin_round",
     "count_bits",
     "end_round",
     "find_mail",

@@ -11,6 +11,7 @@ from __future__ import annotations
 
 import numpy as np
 
+from shoal.backends.base import Reason
 from shoal.backends.cpu.control import (
     BEGIN,
     BUDGET,
@@ -30,6 +31,7 @@ from shoal.backends.cpu.control import (
     HISTORY,
     IDLE,
     INTERMEDIATE,
+    IS_POSTED,
     ITEMS_SENT,
     LOCAL_SIZE,
     MAX_DEGREE,
@@ -60,7 +62,6 @@ from shoal.backends.cpu.control import (
     TRACE_ROWS,
     UNLIMITED,
     WORLD_DEVICES,
-    Reason,
 )
 from shoal.backends.cpu.hooks import (
     ALWAYS_PULLS,
@@ -162,6 +163,8 @@ def agree_with_others(control, world, size, reason, room):
 
     What a device puts out comes from the others' frontiers too: it needs room for what all of them may find.
     """
+    if control[IS_POSTED] != 0:
+        meet(control, world)
     device = control[DEVICE]
     store(world, posted(world, device, POSTED_SIZE), size)
     store(world, posted(world, device, POSTED_REASON), reason)
@@ -177,6 +180,7 @@ def agree_with_others(control, world, size, reason, room):
         if GROWS:
             needed += load(world, posted(world, other, POSTED_NEEDED))
             room = min(room, load(world, posted(world, other, POSTED_SLACK)))
+    control[IS_POSTED] = 1
     if GROWS:
         control[NEEDED] = needed
     return total, reason, room

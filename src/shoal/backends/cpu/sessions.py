@@ -1,45 +1,73 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Distribution: every device's part of a program's state, and its way there and back.
+"""Sessions: a program's state on one device, or every device's part of it, and its way there and back.
 
-A device has the values of its own vertices and of the copies it holds; at the end those of the owners count.
+Of several devices each has the values of its own vertices and of the copies it holds; at the end the owners' count.
 """
 
 from __future__ import annotations
 
-from dataclasses import replace
-from typing import Any
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from shoal.backends.cpu.backend import LoadedPhase, Shard, Workspace
 from shoal.backends.cpu.border import Border, Shared
+from shoal.backends.cpu.device import Shard
 from shoal.backends.cpu.kernels.distribution import put_rows, take_rows
 from shoal.backends.cpu.many_runs import ManyRuns
 from shoal.backends.cpu.phase_run import PhaseRun
+from shoal.backends.cpu.phases import LoadedPhase
 from shoal.backends.cpu.threads import available_cores, run_threads
-from shoal.config import RunConfig
 from shoal.exchanges import Sharing
-from shoal.execution.plans import Plan
-from shoal.program import Constant, Phase, Scalar, Vertex
-from shoal.strategies.communication import make_schedule
-from shoal.strategies.memory import Allowance, Budget, Scheme
+from shoal.program import Constant, Field, Phase, Scalar, Vertex
+
+if TYPE_CHECKING:
+    from shoal.strategies.communication import Schedule
+    from shoal.strategies.memory import Allowance
+
+Phases = Sequence[tuple[Phase, LoadedPhase]]
 
 MANY_BYTES = 1 << 20  # to copy less is quicker than to start threads for it
 
 
-class Distribution:
-    """The state of a program on several devices."""
+class OneDevice:
+    """A program on one device, which has its whole state."""
 
     def __init__(
-        self, plan: Plan, shards: tuple[Shard, ...], workspaces: list[Workspace], state: dict[str, Any],
-        config: RunConfig, budgets: list[Budget],
+        self, shard: Shard, phases: Phases, state: dict[str, Any], knobs: tuple[float, float], title: str,
+        *, has_edges_room: bool,
     ) -> None:  # fmt: skip
-        self.fields, self.shards, self.workspaces, self.config = plan.fields, shards, workspaces, config
-        self.budgets = budgets
-        self.vertex_names = [name for name, declared in plan.fields.items() if isinstance(declared, Vertex)]
+        self.shard, self.phases, self.state, self.knobs, self.title = shard, phases, state, knobs, title
+        self.workspace = shard.acquire_workspace(has_edges_room=has_edges_room)
+
+    def begin_phase(self, number: int, frontier: np.ndarray | None, allowances: Sequence[Allowance]) -> PhaseRun:
+        """Return a run of one phase, ready to begin."""
+        phase, code = self.phases[number]
+        return PhaseRun(
+            code, phase, self.shard, self.workspace, self.state, frontier, self.knobs, self.title, allowances[0]
+        )
+
+    def skip_phase(self) -> None:
+        """Note that there is nothing to replay, nor of an earlier run's phases."""
+        self.workspace.num_levels = 0
+
+    def end(self, state: dict[str, Any]) -> None:
+        """Keep the buffers; not after a failure: whoever was interrupted may still hold them."""
+        self.shard.release_workspace(self.workspace)
+
+
+class ManyDevices:
+    """A program on several devices, each with its part of the state."""
+
+    def __init__(
+        self, shards: Sequence[Shard], fields: dict[str, Field], phases: Phases, schedule: Schedule,
+        state: dict[str, Any], knobs: tuple[float, float], title: str, *, has_edges_room: bool,
+    ) -> None:  # fmt: skip
+        self.shards, self.fields, self.phases, self.schedule = shards, fields, phases, schedule
+        self.knobs, self.title = knobs, title
+        self.workspaces = [shard.acquire_workspace(has_edges_room=has_edges_room) for shard in shards]
+        self.vertex_names = [name for name, declared in fields.items() if isinstance(declared, Vertex)]
         self.parts = [shard.part for shard in shards if shard.part is not None]
-        assert plan.choices.communication is not None
-        self.schedule = make_schedule(plan.choices.communication, len(shards), config.fanout)
         self.states = [self._make_state(i, state) for i in range(len(shards))]
         run_threads(self._scatter, self._num_threads, state)
 
@@ -86,27 +114,33 @@ class Distribution:
         """Return the fields of vertices that are a device's own copies."""
         return [name for name in self.vertex_names if own[name] is not state[name]]
 
-    def begin_phase(
-        self, code: LoadedPhase, phase: Phase, frontier: np.ndarray | None, title: str, scheme: Scheme, factor: float
-    ) -> ManyRuns:
+    def begin_phase(self, number: int, frontier: np.ndarray | None, allowances: Sequence[Allowance]) -> ManyRuns:
         """Return a run of one phase, ready to begin on all devices."""
+        phase, code = self.phases[number]
         source = code.source
         assert source.flow.sharing is not None
+        if number > 0:
+            self._refresh_copies(source.flow.sharing)
         self._empty_copies(source.flow.sharing)
         threads = sum(shard.device.threads_for(shard.graph) for shard in self.shards)
         shared = Shared(self.parts, self.schedule, source, self.states[0], threads, self.workspaces[0])
         shares_own = not self.schedule.is_routed and source.flow.shares_own
-        runs = []
-        for number, (shard, workspace, own) in enumerate(zip(self.shards, self.workspaces, self.states, strict=True)):
-            budget = self.budgets[number]
-            mail = shared.bytes_of(number)
-            allowance = Allowance(scheme, factor, replace(budget, num_bytes=budget.num_bytes + mail))
-            border = Border(shard, shared, shares_own, workspace)
-            runs.append(PhaseRun(code, phase, shard, workspace, own, frontier, self.config.do_a, self.config.do_b,
-                                 title, allowance, border))  # fmt: skip
+        devices = zip(self.shards, self.workspaces, self.states, allowances, strict=True)
+        runs = [
+            PhaseRun(
+                code, phase, shard, workspace, own, frontier, self.knobs, self.title,
+                allowance.beside(shared.bytes_of(device)), Border(shard, shared, shares_own, workspace),
+            )
+            for device, (shard, workspace, own, allowance) in enumerate(devices)
+        ]  # fmt: skip
         return ManyRuns(runs, shared)
 
-    def refresh_copies(self, sharing: Sharing) -> None:
+    def skip_phase(self) -> None:
+        """Note that there is nothing to replay, nor of an earlier run's phases."""
+        for workspace in self.workspaces:
+            workspace.num_levels = 0
+
+    def _refresh_copies(self, sharing: Sharing) -> None:
         """Give the copies that a phase will read their owners' values, as an earlier phase left them."""
         for name in sharing.mirrored_at_begin():
             for part, own in zip(self.parts, self.states, strict=True):
@@ -127,14 +161,16 @@ class Distribution:
             for name in names:
                 own[name][is_copy] = sharing.identity(name, own[name].dtype)
 
-    def gather(self, state: dict[str, Any]) -> None:
-        """Put the owners' values, and the scalars, into the whole state."""
+    def end(self, state: dict[str, Any]) -> None:
+        """Put the owners' values, and the scalars, into the whole state; keep the buffers."""
         if self.parts[0].global_ids is None:
             state.update(self.states[0])  # the same arrays, but two that change places may have
         run_threads(self._gather, self._num_threads, state)
         for name, declared in self.fields.items():
             if isinstance(declared, Scalar):
                 state[name][:] = self.states[0][name]  # the same on all
+        for shard, workspace in zip(self.shards, self.workspaces, strict=True):
+            shard.release_workspace(workspace)
 
 
 def _copy_share(thread: int, num_threads: int, source: np.ndarray, target: np.ndarray) -> None:

@@ -1,0 +1,127 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What execution asks of a backend: devices, compiled phases, and runs that come back with a reason.
+
+A backend has a part of a graph as a shard on a device of its own kind, compiles the phases of a program, and runs them:
+all devices at once, with what they send one another inside.  Its objects have the names below; nothing else of it is
+known outside `shoal.backends`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from enum import IntEnum
+from typing import TYPE_CHECKING, Any, Protocol
+
+import numpy as np
+
+from shoal.graph import Graph
+from shoal.program import Field, Phase, Program
+
+if TYPE_CHECKING:
+    from shoal.strategies.communication import Schedule
+    from shoal.strategies.memory import Allowance, Scheme
+    from shoal.strategies.subgraph import Subgraph
+
+Types = tuple[np.dtype, np.dtype, np.dtype | None]  # of vertex ids, edge offsets and weights
+
+
+class Reason(IntEnum):
+    """Why compiled loops came back; the larger, the more pressing."""
+
+    RUNNING = 0
+    DONE = 1
+    BUDGET = 2
+    NEEDS_MEMORY = 3
+    STOPPED = 4
+    OVERFLOW = 5
+
+
+class Device(Protocol):
+    """Something that has memory and runs loops."""
+
+    name: str
+
+    def threads_for(self, graph: Graph) -> int:
+        """Return the number of threads that pays for this graph."""
+
+    def allocate(self, shape: int | tuple[int, ...], dtype: np.dtype, fill: Any) -> Any:
+        """Return a new array filled with one value."""
+
+    def place(self, graph: Graph, part: Subgraph | None = None) -> Shard:
+        """Return the graph, or the device's part of it, as a shard."""
+
+
+class Shard(Protocol):
+    """A device's part of a graph."""
+
+    graph: Graph
+    part: Subgraph | None
+
+    @property
+    def device(self) -> Device:
+        """Where it is."""
+
+    @property
+    def num_local(self) -> int:
+        """Vertices that the device has: its own and copies."""
+
+
+class Run(Protocol):
+    """One phase under way on all devices."""
+
+    @property
+    def is_empty(self) -> bool:
+        """Whether there is nothing to do at all."""
+
+    def resume(self) -> Reason:
+        """Run until the loops come back, and return why."""
+
+    def grow(self) -> None:
+        """Make room for what the next superstep needs."""
+
+    def take_rows(self) -> list[list[np.ndarray]]:
+        """Hand over the rows of the trace since the last time, by device."""
+
+    @property
+    def peaks(self) -> list[int]:
+        """The most bytes that each device's buffers took."""
+
+    @property
+    def room_factor(self) -> float:
+        """The most room that an output got on a device, in parts of its vertices."""
+
+
+class Session(Protocol):
+    """A program's state on its devices, from its first phase to its last."""
+
+    def begin_phase(self, number: int, frontier: np.ndarray | None, allowances: Sequence[Allowance]) -> Run:
+        """Return a run of one phase, ready to begin; None is the frontier of all vertices."""
+
+    def skip_phase(self) -> None:
+        """Note that a phase had nothing to do, and so left nothing to replay."""
+
+    def end(self, state: dict[str, Any]) -> None:
+        """Put what the devices have into the whole state; keep buffers for the next run."""
+
+
+class Backend(Protocol):
+    """Devices of one kind."""
+
+    kind: str
+
+    def make_devices(self, count: int, threads_per_device: int | None) -> Sequence[Device]:
+        """Return so many devices."""
+
+    def load(self, program: Program, phase: Phase, types: Types, direction: str, duplication: str | None) -> Any:
+        """Compile a phase for the types of a graph, or find it compiled; with ``duplication`` for several devices."""
+
+    def begin(
+        self, shards: Sequence[Any], fields: dict[str, Field], phases: Sequence[tuple[Phase, Any]],
+        schedule: Schedule | None, state: dict[str, Any], knobs: tuple[float, float], title: str, scheme: Scheme,
+    ) -> Session:  # fmt: skip
+        """Put a program's state on the devices of some shards; with a schedule there are several of them."""
+
+
+def graph_types(graph: Graph) -> Types:
+    """Return the element types that code is compiled for."""
+    return graph.indices.dtype, graph.indptr.dtype, None if graph.weights is None else graph.weights.dtype

@@ -1,0 +1,77 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Compiled phases: the module of each is written and compiled once for a recording and the types of a graph."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
+
+from shoal.backends.base import Types
+from shoal.backends.cpu.generator import PhaseSource, numba_signature, write_phase
+from shoal.backends.cpu.modules import load_loop
+from shoal.operators import Recording, check_phase, force_direction, mark_outputs, record
+from shoal.program import Phase, Program, field_dtype
+
+_phases: dict[Any, LoadedPhase] = {}
+_phases_lock = threading.Lock()
+
+
+@dataclass(frozen=True)
+class LoadedPhase:
+    """A compiled phase."""
+
+    loop: Callable
+    source: PhaseSource
+
+
+def load_phase(
+    program: Program, phase: Phase, types: Types, direction: str = "auto", duplication: str | None = None
+) -> LoadedPhase:
+    """Compile a phase for the types of a graph, or find it compiled; with ``duplication`` for several devices."""
+    recording = record(program, phase.step)
+    force_direction(recording, direction)
+    check_phase(recording, phase)
+    if duplication is not None:
+        mark_outputs(recording)
+    key = (_recording_key(recording, phase), types, duplication)
+    loaded = _phases.get(key)
+    if loaded is None:
+        loaded = _compile(program, recording, phase, types, duplication)
+        with _phases_lock:
+            _phases[key] = loaded
+    return loaded
+
+
+def _recording_key(recording: Recording, phase: Phase) -> Any:
+    """Return what tells two recordings apart: operators, rules, how frontiers flow between them, fields."""
+    numbers = {id(op.output): i for i, op in enumerate(recording.operators) if op.output is not None}
+    operators = tuple(
+        (
+            op.kind,
+            None if op.frontier is None else numbers.get(id(op.frontier), op.frontier.kind),
+            tuple((role, rule) for role, rule in op.rules.items()),
+            op.into,
+            op.combine,
+            tuple(op.options.items()),
+        )
+        for op in recording.operators
+    )
+    result = None if recording.result is None else numbers.get(id(recording.result), recording.result.kind)
+    return (
+        operators, result, tuple(recording.fields.items()), phase.until, phase.begin, phase.keep, phase.joins is None
+    )  # fmt: skip
+
+
+def _compile(
+    program: Program, recording: Recording, phase: Phase, types: Types, duplication: str | None
+) -> LoadedPhase:
+    title = type(program).__name__
+    vertex, edge, weight = types
+    dtypes = {name: field_dtype(declared, vertex) for name, declared in recording.fields.items()}
+    source = write_phase(
+        recording, phase, dtypes, is_weighted=weight is not None, title=title, duplication=duplication
+    )  # fmt: skip
+    signature = numba_signature(recording.fields, dtypes, source, vertex, edge, weight)
+    return LoadedPhase(load_loop(source, signature, title), source)
