@@ -9,7 +9,23 @@ from hypothesis import given
 
 import shoal
 from graphs import graphs
-from shoal import Constant, Phase, Program, Vertex, add, advance, atomic, compute, filter, minimum, rule
+from shoal import (
+    Constant,
+    Phase,
+    Program,
+    Scalar,
+    Vertex,
+    add,
+    advance,
+    atomic,
+    compute,
+    everything,
+    filter,
+    minimum,
+    reduce,
+    rule,
+    update,
+)
 from shoal.strategies.communication import make_schedule
 from shoal.strategies.duplication import build_subgraphs, describe_partition
 from shoal.strategies.partition import partition_graph
@@ -310,6 +326,106 @@ def test_a_placed_graph_says_what_fanout_and_partition_fit():
         shoal.bfs(GRAPH, SOURCE, fanout=2)
     with pytest.raises(shoal.ArgumentError, match="partition='random' does not fit"):
         shoal.bfs(graph, SOURCE, partition="random")
+
+
+class ReducedTwice(Program):
+    """Two sums into one scalar, with a look between them that counts what is wrong."""
+
+    total = Scalar("int64")
+    seen = Scalar("int64")
+    wrong = Scalar("int64")
+
+    @rule
+    def one(vertex):
+        return 1
+
+    @rule
+    def thousand(vertex):
+        return 1000
+
+    @rule
+    def look(total):
+        return total
+
+    @rule
+    def count_wrong(wrong, seen, num_vertices):
+        return wrong + (seen != num_vertices)
+
+    def step(self, frontier):
+        reduce(everything, self.one, into=self.total)
+        update(self.seen, self.look)
+        update(self.wrong, self.count_wrong)
+        reduce(everything, self.thousand, into=self.total)
+
+    def phases(self):
+        return [Phase(self.step, max_supersteps=2000)]
+
+
+@pytest.mark.parametrize("devices", ["cpu:2x1", "cpu:4x1"])
+def test_nobody_sums_over_a_sum_that_others_still_read(devices):
+    found = shoal.run(ReducedTwice(), shoal.generate.grid(4, 4), devices=devices)
+    assert (found.wrong, found.seen, found.total) == (0, 16, 16_000)
+
+
+class TooOften(Program):
+    """Every vertex joins again and again, which the phase does not allow."""
+
+    visits = Vertex("int64")
+
+    def start(self):
+        return [0]
+
+    @rule
+    def always(src, dst):
+        return True
+
+    @rule
+    def count(vertex, visits):
+        visits[vertex] += 1
+
+    def forward(self, frontier):
+        return advance(frontier, self.always)
+
+    def backward(self, frontier):
+        compute(frontier, self.count)
+
+    def phases(self):
+        return [Phase(self.forward, keep=True, joins=1, max_supersteps=60), Phase(self.backward, begin="replay")]
+
+
+@pytest.mark.parametrize("devices", ["cpu:1x1", "cpu:4x1"])
+def test_a_vertex_that_joins_too_often_is_refused(devices):
+    ring = shoal.Graph.from_edges(np.arange(16), np.roll(np.arange(16), -1), directed=True)
+    with pytest.raises(shoal.ProgramError, match="joins=1"):
+        shoal.run(TooOften(), ring, devices=devices, duplication="all", communication="broadcast")
+
+
+class Falling(Program):
+    """Every vertex counts down by itself and leaves: devices have nothing to send but how many are left."""
+
+    left = Vertex("int64")
+    rounds = Vertex("int64", fill=0)
+
+    def start(self, left):
+        self.left[:] = left
+
+    @rule
+    def count(vertex, left, rounds):
+        rounds[vertex] += 1
+        left[vertex] -= 1
+        return left[vertex] > 0
+
+    def step(self, frontier):
+        return filter(frontier, self.count)
+
+
+@pytest.mark.parametrize("devices", ["cpu:2x1", "cpu:4x1", "cpu:3x2"])
+def test_supersteps_in_which_nothing_is_sent(devices):
+    left = np.random.default_rng(5).integers(1, 4000, GRAPH.num_vertices)
+    found = shoal.run(Falling(), GRAPH, left=left, devices=devices)
+    np.testing.assert_array_equal(found.rounds, left)
+    assert found.stats.num_supersteps == left.max()
+    assert found.stats.to_dict()["messages"] == 0
 
 
 def test_vertices_join_where_neighbours_are_enough():

@@ -52,6 +52,53 @@ class Pairs(shoal.Program):
         return shoal.advance(shoal.filter(frontier, self.goes_on), self.hand_on)
 
 
+class Twice(shoal.Program):
+    """A vertex joins the frontiers of its first two visits."""
+
+    times = shoal.Vertex("int64", fill=0)
+    last = shoal.Vertex("int64", fill=-1)
+
+    def start(self):
+        self.times[0] = 1
+        return [0]
+
+    @shoal.rule
+    def wants(vertex, times, last, superstep):
+        return times[vertex] < 2 and last[vertex] < superstep
+
+    @shoal.rule
+    def visit(src, dst, times, last, superstep):
+        if atomic.max(last, dst, superstep):
+            atomic.add(times, dst, 1)
+            return True
+        return False
+
+    def step(self, frontier):
+        return shoal.advance(frontier, self.visit, where=self.wants, direction="auto")
+
+    def phases(self):
+        return [shoal.Phase(self.step, joins=2)]
+
+
+class Lying(shoal.Program):
+    """Its output is said to be unique, and is not."""
+
+    nothing = shoal.Vertex("int64")
+
+    def start(self):
+        return [0]
+
+    @shoal.rule
+    def always(src, dst):
+        return True
+
+    def step(self, frontier):
+        return shoal.advance(frontier, self.always, unique=True)
+
+    def phases(self):
+        return [shoal.Phase(self.step, max_supersteps=20)]
+
+
 def fresh(graph):
     """The same graph, with nothing kept of earlier runs."""
     return shoal.Graph.from_csr(graph.indptr, graph.indices, graph.weights, directed=graph.is_directed)
@@ -92,6 +139,25 @@ def test_outputs_inside_a_step_grow_too(devices, scheme, monkeypatch):
         np.testing.assert_array_equal(found.left, expected)
 
 
+@pytest.mark.parametrize("do_b", [0.1, 1e9])
+@pytest.mark.parametrize("do_a", [0.01, 1.0, 3.0])
+def test_a_push_after_a_pull_has_room_for_its_frontier_too(do_a, do_b, monkeypatch):
+    monkeypatch.setattr(memory, "FIRST_FACTOR", 1e-9)
+    ends = np.random.default_rng(0).integers(0, 1000, (2, 3000))
+    graph = shoal.Graph.from_edges(*ends, num_vertices=1000)
+    expected = shoal.run(Twice(), graph, do_a=do_a, do_b=do_b)
+    found = shoal.run(Twice(), fresh(graph), do_a=do_a, do_b=do_b, memory="fixed")
+    np.testing.assert_array_equal(found.times, expected.times)
+
+
+@pytest.mark.parametrize("limit", [None, 140_000])
+@pytest.mark.parametrize("scheme", SCHEMES)
+def test_an_output_that_does_not_fit_is_refused_under_every_scheme(scheme, limit):
+    ends = np.random.default_rng(0).integers(0, 3000, (2, 60_000))
+    with pytest.raises(shoal.ProgramError, match="twice in a superstep"):
+        shoal.run(Lying(), shoal.Graph.from_edges(*ends), memory=scheme, memory_limit=limit)
+
+
 @pytest.mark.parametrize("devices", DEVICES)
 @pytest.mark.parametrize("algorithm", [name for name in ALGORITHMS if name not in ("components", "pagerank")])
 def test_schemes_in_order_of_what_they_reserve(algorithm, devices):
@@ -121,7 +187,10 @@ def test_a_second_run_has_the_room_of_the_first(own_factors):
     assert again.stats.peak_memory_bytes <= first.stats.peak_memory_bytes
 
 
-@pytest.mark.parametrize("broken", ["", "{", "[1]", '{"BFS 0 1": "much"}', '{"BFS 0 1": -1}'])
+@pytest.mark.parametrize(
+    "broken",
+    ["", "{", "[1]", '{"BFS 0 1": "much"}', '{"BFS 0 1": -1}', '{"BFS 0 1": Infinity}', '{"BFS 0 1": 1e30}'],
+)
 def test_a_broken_file_of_factors_is_no_reason_to_fail(own_factors, broken):
     shoal.bfs(fresh(GRID), 0, memory="fixed")
     (kept,) = own_factors.iterdir()
@@ -155,7 +224,26 @@ def test_a_limit_holds_or_the_error_says_what_is_needed(algorithm, devices, sche
     name = VALUES.get(algorithm, "distance")
     np.testing.assert_allclose(getattr(found, name), getattr(expected, name), rtol=1e-12)
     assert max(found.stats.device_peaks) <= limit
-    assert limit <= 2 * max(expected.stats.device_peaks)
+    assert limit <= 1.35 * max(expected.stats.device_peaks)
+
+
+def test_what_an_earlier_run_left_does_not_count():
+    limit = max(shoal.bfs(fresh(KRONECKER), 0, memory_limit="1GB").stats.device_peaks)
+    graph = fresh(KRONECKER)
+    shoal.betweenness_centrality(graph, MANY_SOURCES)
+    assert max(shoal.bfs(graph, 0, memory_limit=limit).stats.device_peaks) <= limit
+
+
+def test_what_was_needed_is_kept_not_what_there_was(own_factors):
+    graph = fresh(GRID)
+    alone = fresh(GRID)
+    shoal.bfs(alone, MANY_SOURCES, memory="fixed")
+    (kept,) = own_factors.iterdir()
+    expected = json.loads(kept.read_text())
+    kept.unlink()
+    shoal.bfs(graph, MANY_SOURCES)  # leaves a queue as long as can be needed
+    shoal.bfs(graph, MANY_SOURCES, memory="fixed")
+    assert json.loads(kept.read_text()) == expected
 
 
 def test_a_limit_that_is_large_enough_changes_nothing():

@@ -127,7 +127,7 @@ class Footprint:
     def _exchange_bytes(self, program: Program, phase: Phase) -> int:
         """Return the bytes of border and mail on one of several devices, with an item for every vertex it has."""
         source, num_vertices = self.source(program, phase), self.sizes.num_vertices
-        sent = self.bytes_per_vertex(program, (*source.mailed, *source.remembered))
+        sent = self.bytes_per_vertex(program, source.mailed) + self.bytes_per_vertex(program, source.remembered)
         bitmaps = NUM_BITMAPS * INT64_BYTES * ((num_vertices + 63) // 64)
         return num_vertices * (2 * self.sizes.vertex_dtype.itemsize + sent) + bitmaps + OBJECT_BYTES
 

@@ -25,12 +25,15 @@ from shoal.rules import rule
 from shoal.run import run_configured
 
 DTYPES = ("float64", "float32")
+# A change of ranks is counted in whole numbers of 2^-61: their sum is exact in any order, and as ranks sum to one, the
+# change of all of them is at most 2 and fits.
+UNITS = 2.0**61
 
 
 class PageRank(Program):
     """Rank of every vertex; sums are float64 whatever ``dtype`` the state has."""
 
-    error = Scalar("float64", fill=np.inf, combine=add)
+    error = Scalar("int64", fill=2**63 - 1, combine=add)  # in 1 / UNITS
     dangling = Scalar("float64", combine=add)
     damping = Constant("float64")
     tolerance = Constant("float64")
@@ -69,7 +72,7 @@ class PageRank(Program):
         rank[vertex] = new
         scale = inverse_weight[vertex]
         next_share[vertex] = new * scale
-        return abs(new - old), new if scale == 0.0 else 0.0
+        return int(abs(new - old) * UNITS), new if scale == 0.0 else 0.0
 
     @rule
     def spread_personally(vertex, value, rank, next_share, inverse_weight, dangling, damping, personalization):
@@ -78,11 +81,11 @@ class PageRank(Program):
         rank[vertex] = new
         scale = inverse_weight[vertex]
         next_share[vertex] = new * scale
-        return abs(new - old), new if scale == 0.0 else 0.0
+        return int(abs(new - old) * UNITS), new if scale == 0.0 else 0.0
 
     @rule
     def has_converged(error, tolerance):
-        return error < tolerance
+        return error < tolerance * UNITS
 
     def step(self, frontier):
         incoming = self.weighted_incoming if self.is_weighted else self.incoming
@@ -140,7 +143,7 @@ def pagerank(
     program = PageRank(dtype, limit, weighted and plain.is_weighted, start is not None)
     arguments = {"out_weight": out_weight, "personalization": start, "damping": damping, "tolerance": tolerance}
     outcome = run_configured(program, graph, config, arguments)
-    rank, error = outcome.state["rank"], float(outcome.state["error"][0])
+    rank, error = outcome.state["rank"], int(outcome.state["error"][0]) / UNITS if limit else np.inf
     if iterations is None and plain.num_vertices and not error < tolerance:
         raise ConvergenceError(
             f"pagerank did not converge: after max_iterations={limit} the change is {error:g}, "

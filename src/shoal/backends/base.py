@@ -66,6 +66,18 @@ class Shard(Protocol):
         """Vertices that the device has: its own and copies."""
 
 
+class Code(Protocol):
+    """A compiled phase."""
+
+    @property
+    def uses_in_edges(self) -> bool:
+        """Whether it looks at incoming edges."""
+
+    @property
+    def is_open(self) -> bool:
+        """Whether only the run shows how much room it needs."""
+
+
 class Run(Protocol):
     """One phase under way on all devices."""
 
@@ -112,7 +124,7 @@ class Backend(Protocol):
     def make_devices(self, count: int, threads_per_device: int | None) -> Sequence[Device]:
         """Return so many devices."""
 
-    def load(self, program: Program, phase: Phase, types: Types, direction: str, duplication: str | None) -> Any:
+    def load(self, program: Program, phase: Phase, types: Types, direction: str, duplication: str | None) -> Code:
         """Compile a phase for the types of a graph, or find it compiled; with ``duplication`` for several devices."""
 
     def begin(

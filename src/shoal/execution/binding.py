@@ -22,16 +22,17 @@ from shoal.values import as_number, as_numbers, shown
 
 
 def begin(
-    program: Program, fields: dict[str, Field], graph: Graph, device: Device, arguments: dict[str, Any]
-) -> tuple[dict[str, Any], np.ndarray | None]:
+    program: Program, fields: dict[str, Field], dtypes: dict[str, np.dtype], graph: Graph, device: Device,
+    arguments: dict[str, Any],
+) -> tuple[dict[str, Any], np.ndarray | None]:  # fmt: skip
     """Run a program's ``start``; return every field's first value, and the first frontier (None: all vertices)."""
-    bound, state = _bind(program, fields, graph, device)
+    bound, state = _bind(program, fields, dtypes, graph.num_vertices, device)
     frontier = _as_frontier(_call_start(bound, arguments), graph.num_vertices)
     for name, declared in fields.items():
         value = getattr(bound, name, None)
         place = f"{type(program).__name__}.{name}"
         if isinstance(declared, Constant):
-            state[name] = _constant(place, declared, value, field_dtype(declared, graph.indices.dtype))
+            state[name] = _constant(place, declared, value, dtypes[name])
         elif value is not state[name]:
             state[name] = _replacement(f"start(): {place}", value, state[name])
     return state, frontier
@@ -47,7 +48,9 @@ def state_bytes(fields: dict[str, Field], num_vertices: int, vertex_dtype: np.dt
     return total
 
 
-def _bind(program: Program, fields: dict[str, Field], graph: Graph, device: Device) -> tuple[Program, dict[str, Any]]:
+def _bind(
+    program: Program, fields: dict[str, Field], dtypes: dict[str, np.dtype], num_vertices: int, device: Device
+) -> tuple[Program, dict[str, Any]]:
     """Return a copy of the program whose fields are arrays, and those arrays; constants are to be set."""
     bound = copy.copy(program)
     state: dict[str, Any] = {}
@@ -55,12 +58,12 @@ def _bind(program: Program, fields: dict[str, Field], graph: Graph, device: Devi
         if isinstance(declared, Constant):
             state[name] = None
             continue
-        length = graph.num_vertices if isinstance(declared, Vertex) else 1
-        shape = (length, declared.width) if isinstance(declared, Vertex) and declared.width else length
-        dtype = field_dtype(declared, graph.indices.dtype)
-        state[name] = device.allocate(shape, dtype, declared.fill)
+        shape: int | tuple[int, int] = 1
+        if isinstance(declared, Vertex):
+            shape = (num_vertices, declared.width) if declared.width else num_vertices
+        state[name] = device.allocate(shape, dtypes[name], declared.fill)
         setattr(bound, name, state[name])
-    bound.num_vertices = graph.num_vertices  # type: ignore[attr-defined]
+    bound.num_vertices = num_vertices  # type: ignore[attr-defined]
     return bound, state
 
 

@@ -7,6 +7,7 @@ Python enters only when the loops come back with a reason: done, more memory, or
 from __future__ import annotations
 
 import time
+from collections.abc import Iterable
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -20,7 +21,7 @@ from shoal.execution.binding import begin
 from shoal.execution.plans import Plan, plan_of
 from shoal.machine import base_folder
 from shoal.placement import Placed
-from shoal.program import Constant, Field, Program
+from shoal.program import Field, Program
 from shoal.stats import Stats, Trace
 from shoal.strategies.communication import make_schedule
 from shoal.strategies.memory import SCHEMES, Allowance, Budget, factors_of
@@ -45,7 +46,7 @@ def execute(program: Program, placed: Placed, config: RunConfig, arguments: dict
         shards = placed.shards_for(plan.choices.duplication, with_in_edges=plan.uses_in_edges)
     budgets = [_budget(title, plan, shard, config) for shard in shards]
     with Allocating(title + ":", "the fields of", str(placed.graph.num_vertices), "vertices"):
-        state, frontier = begin(program, plan.fields, placed.graph, shards[0].device, arguments)
+        state, frontier = begin(program, plan.fields, plan.dtypes, placed.graph, shards[0].device, arguments)
     run = _Run(plan, shards, config, title, budgets, [Trace(keeps_rows=config.stats == "full") for _ in shards])
     began = time.perf_counter()
     if placed.graph.num_vertices:
@@ -72,12 +73,10 @@ def _budget(title: str, plan: Plan, shard: Shard, config: RunConfig) -> Budget:
 def _bytes_beside(plan: Plan, shards: tuple[Shard, ...], state: dict[str, Any]) -> int:
     """Return the bytes of arrays that are no device's own: constants, and a state that no device numbers alike."""
     part = shards[0].part
-    is_beside = part is not None and part.global_ids is not None
-    return sum(
-        value.nbytes
-        for name, value in state.items()
-        if isinstance(value, np.ndarray) and (is_beside or isinstance(plan.fields[name], Constant))
-    )
+    names: Iterable[str] = plan.constants
+    if part is not None and part.global_ids is not None:
+        names = state
+    return sum([state[name].nbytes for name in names if isinstance(state[name], np.ndarray)])
 
 
 class _Run:
@@ -120,7 +119,7 @@ class _Run:
 
     def _records(self, number: int) -> bool:
         """Whether what a phase needs is learnt from earlier runs."""
-        return self.scheme.is_recorded and self.plan.phases[number][1].source.flow.is_open
+        return self.scheme.is_recorded and self.plan.phases[number][1].is_open
 
     def _key(self, number: int) -> str:
         return f"{self.title} {number} {len(self.shards)}"

@@ -9,10 +9,11 @@ from __future__ import annotations
 
 import threading
 from dataclasses import dataclass
+from functools import cached_property
 from typing import Any
 
 from shoal.backends import find_backend
-from shoal.backends.base import Types, graph_types
+from shoal.backends.base import Code, Types, graph_types
 from shoal.config import RunConfig
 from shoal.errors import ArgumentError, ProgramError
 from shoal.exchanges import Sharing
@@ -20,7 +21,7 @@ from shoal.execution.binding import state_bytes
 from shoal.execution.choices import SINGLE, Choices, choose
 from shoal.operators import force_direction, record
 from shoal.placement import Placed
-from shoal.program import Constant, Field, Phase, Program, Scalar, Vertex, check_vertex_fills
+from shoal.program import Constant, Field, Phase, Program, Scalar, Vertex, check_vertex_fills, field_dtype
 from shoal.rules import Rule
 
 MAX_PLANS = 1024  # a plan is some kilobytes; a caller with ever new cutoffs must not fill the memory
@@ -34,16 +35,22 @@ class Plan:
     """What every run of a program on graphs of the same types begins with."""
 
     fields: dict[str, Field]
-    phases: list[tuple[Phase, Any]]  # with their compiled code
+    dtypes: dict[str, Any]  # of their elements
+    phases: list[tuple[Phase, Code]]  # with their compiled code
     choices: Choices = SINGLE
     memory: str = "fused"  # what ``auto`` means
     bytes_per_vertex: int = 0
     other_bytes: int = 0  # of scalars
 
-    @property
+    @cached_property
+    def constants(self) -> list[str]:
+        """Names of the fields that no run changes."""
+        return [name for name, declared in self.fields.items() if isinstance(declared, Constant)]
+
+    @cached_property
     def uses_in_edges(self) -> bool:
         """Whether any phase looks at incoming edges."""
-        return any(code.source.uses_in_edges for _, code in self.phases)
+        return any(code.uses_in_edges for _, code in self.phases)
 
 
 _plans: dict[Any, Plan] = {}
@@ -96,10 +103,11 @@ def _make_plan(program: Program, placed: Placed, types: Types, config: RunConfig
     backend = find_backend(placed.kind)
     loaded = [backend.load(program, phase, types, config.direction, choices.duplication) for phase in phases]
     # As in the paper, section VI-B: fixed where the program puts out nothing whose size the run would have to find.
-    memory = "fused" if any(code.source.flow.is_open for code in loaded) else "fixed"
+    memory = "fused" if any(code.is_open for code in loaded) else "fixed"
     bytes_per_vertex, others = (state_bytes(fields, count, types[0]) for count in (1, 0))
+    dtypes = {name: field_dtype(declared, types[0]) for name, declared in fields.items()}
     return Plan(
-        fields, list(zip(phases, loaded, strict=True)), choices, memory, bytes_per_vertex - others, others
+        fields, dtypes, list(zip(phases, loaded, strict=True)), choices, memory, bytes_per_vertex - others, others
     )  # fmt: skip
 
 

@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import json
 import math
+import os
 import zlib
 from dataclasses import dataclass, field, replace
 from pathlib import Path
@@ -32,7 +33,8 @@ class Scheme:
     def first_entries(self, num_vertices: int, num_edges: int, factor: float) -> int:
         """Return the entries before the run; the factor is that of earlier ones."""
         if self.first == RECORDED:
-            return max(math.ceil(num_vertices * factor), 1)
+            # A hair less, so that what was kept as a fraction gives the same number again.
+            return min(max(math.ceil(num_vertices * factor - 1e-6), 1), max(num_vertices, num_edges))
         return self._entries(self.first, num_vertices, num_edges)
 
     def most_entries(self, num_vertices: int, num_edges: int) -> int:
@@ -122,7 +124,9 @@ class Factors:
         if self.path is not None:
             try:
                 self.path.parent.mkdir(parents=True, exist_ok=True)
-                self.path.write_text(json.dumps(self.values))
+                whole = self.path.with_suffix(f".{os.getpid()}")  # nobody reads half a file
+                whole.write_text(json.dumps(self.values))
+                whole.replace(self.path)
             except OSError:  # nowhere to write: the next process tries anew
                 self.path = None
 
@@ -144,7 +148,7 @@ def _read(path: Path) -> dict[str, float]:
         return {}
     if not isinstance(values, dict):
         return {}
-    return {key: value for key, value in values.items() if isinstance(value, (int, float)) and value > 0}
+    return {key: value for key, value in values.items() if isinstance(value, (int, float)) and 0 < value < math.inf}
 
 
 SAMPLED_OFFSETS = 4096  # told apart by these, their sizes and kind, graphs are the same; if not, room grows as ever

@@ -100,13 +100,15 @@ class Border:
         (self.listed,) = workspace.reserve("border", [((self.part.num_local,), self.part.owned.dtype)])
         # Clean, as a run leaves them.
         self.dirty, self.voices = workspace.reserve("marks", [(words, bits), (words, bits)])
-        self.earlier: list[np.ndarray] | None = None
+        self.earlier: list[np.ndarray] = []
 
-    def arguments(self, source: Any, state: dict[str, Any]) -> tuple:
+    def make_room(self, source: Any, state: dict[str, Any]) -> None:
+        """Make the arrays for the values before an operator, of fields whose changes will be looked for."""
+        self.earlier = [np.empty_like(state[name]) for name in source.remembered]
+
+    def arguments(self, source: Any) -> tuple:
         """Return what the loop takes behind its other arguments."""
         part, shared, schedule = self.part, self.shared, self.shared.schedule
-        if self.earlier is None:
-            self.earlier = [np.empty_like(state[name]) for name in source.remembered]
         none = part.owned[:0]
         return (
             shared.world, part.owner, none if part.address is None else part.address,
@@ -123,7 +125,7 @@ class Border:
 
     def buffers(self) -> list[np.ndarray]:
         """Return the arrays, to count their bytes."""
-        return [self.listed, self.dirty, self.voices, *(self.earlier or [])]
+        return [self.listed, self.dirty, self.voices, *self.earlier]
 
     def find_owned(self, vertices: np.ndarray | None) -> np.ndarray:
         """Return the local ids of those global ids that the device owns; of all that it owns for None."""

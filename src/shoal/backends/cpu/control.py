@@ -67,7 +67,8 @@ NEEDED = _SERIAL + 38  # vertices that an operator of the next superstep may put
 MAX_DEGREE = _SERIAL + 39  # edges of one vertex on this device, at most
 # Devices have not met since others may have begun to read what this one
 IS_READING = _SERIAL + 40  # has in its mail,
-IS_POSTED = _SERIAL + 41  # has posted.
+IS_POSTED = _SERIAL + 41  # has posted of itself,
+IS_REDUCED = _SERIAL + 42  # has posted of a scalar.
 
 OUTPUTS = _SERIAL + 6 * LINE  # a line per operator: the length of an output that does not leave the step
 

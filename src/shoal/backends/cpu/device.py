@@ -195,10 +195,12 @@ class CPUDevice:
     def allocate(self, shape: int | tuple[int, ...], dtype: np.dtype, fill: Any) -> np.ndarray:
         """Return a new array filled with one value; the device's threads touch the pages of one that is large."""
         size = math.prod(shape) if isinstance(shape, tuple) else shape
-        is_large = size * dtype.itemsize >= 1 << 22
-        array = np.empty(size + LINE_BYTES // dtype.itemsize if is_large else size, dtype)
-        array = _on_line(array, size) if is_large else array
-        if not is_large or self.num_threads == 1:
+        if size * dtype.itemsize < 1 << 22:
+            array = np.empty(shape, dtype)
+            array.fill(fill)
+            return array
+        array = _on_line(np.empty(size + LINE_BYTES // dtype.itemsize, dtype), size)
+        if self.num_threads == 1:
             array.fill(fill)
             return array.reshape(shape)
         from shoal.backends.cpu.kernels.fill import fill_part

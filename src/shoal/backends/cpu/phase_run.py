@@ -49,6 +49,7 @@ class PhaseRun:
         source, num_vertices = loaded.source, shard.num_local
         self.sizes = shard.sizes_of(source.flow, phase, allowance.scheme)
         self.room = self.sizes.first_room(allowance.factor)
+        self.needed_room = self.room  # what earlier runs left is not
         self.peak_bytes = 0  # while something grew
         self.control = np.zeros(control_size(len(source.flow.operators)), np.int64)
         self.work = np.zeros(self.sizes.work, np.int64)
@@ -61,6 +62,8 @@ class PhaseRun:
         self.has_blocks = False
         own = (self.control, self.work, self.trace, self.outbox, *self.partials)
         self.own_bytes = sum([array.nbytes for array in own])
+        if border is not None:
+            border.make_room(source, state)
         self._prepare(frontier)
         self.arguments = self._arguments()
         if self.budget.limit is not None:
@@ -84,6 +87,8 @@ class PhaseRun:
         if self.border is not None:
             frontier = self._begin_shared(frontier)
         control[slot.LOCAL_SIZE] = num_local if frontier is None else len(frontier)
+        if self.phase.begin != "replay":
+            self._make_levels()
         if self.phase.begin == "replay":
             self._begin_replay()
         elif flow.has_queue or flow.ordered is not None:
@@ -106,18 +111,19 @@ class PhaseRun:
     def _reserve_queue(self, frontier: np.ndarray | None) -> None:
         """Make the queue, with room for what the first superstep may put out; the frontier is in the graph's ids."""
         graph, flow = self.shard.graph, self.loaded.source.flow
-        if self.budget.limit is not None:
-            self.workspace.drop_queue()  # an earlier run may have left it longer than this one may have it
         if not flow.grows or (self.budget.limit is None and self.room >= self.sizes.ceiling):
-            self._set_room(self.room, self.room, num_kept=0)
+            useful = min(self.room, self.shard.num_local)
+            is_limited_arena = flow.ordered is not None and self.budget.limit is not None  # it grows by itself
+            self._set_room(useful if is_limited_arena else self.room, useful, num_kept=0)
             return
         self.control[slot.MAX_DEGREE] = self.shard.max_degree
         size = int(self.control[slot.LOCAL_SIZE])
         needed = graph.num_edges if frontier is None else int(graph.degree[frontier].sum())
         needed = self.shard.num_local if flow.pulls and flow.needs_queue else max(needed, size)
         wanted, least = self._rooms(size if flow.is_sliding else 0, needed)
+        self.needed_room = max(self.room, wanted)
         there = min(self.sizes.room_in(len(self.workspace.queue)), self.sizes.ceiling)  # since an earlier run
-        self._set_room(max(self.room, wanted, there), least, num_kept=0)
+        self._set_room(max(self.needed_room, there), least, num_kept=0)
 
     def _rooms(self, begin: int, needed: int) -> tuple[int, int]:
         """Return the entries that the scheme gives outputs which may need so many, and those they can use at most."""
@@ -130,10 +136,10 @@ class PhaseRun:
         self.room = wanted
         if self.budget.limit is not None:
             self.room = self._within_limit(wanted, least, has_two=num_kept > 0)
-        before = workspace.queue.nbytes if num_kept > 0 else 0
+        before = workspace.queue
         workspace.reserve_queue(sizes.queue(self.room), num_kept=num_kept)
-        if before:
-            self.peak_bytes = max(self.peak_bytes, self.nbytes + before)  # while entries were moved there were two
+        if num_kept > 0 and workspace.queue is not before:  # while entries were moved there were two
+            self.peak_bytes = max(self.peak_bytes, self.nbytes + before.nbytes)
         self._write_room(sizes.frontiers(self.room))
 
     def _within_limit(self, wanted: int, least: int, *, has_two: bool) -> int:
@@ -146,13 +152,26 @@ class PhaseRun:
         self.budget.check(needed[least])
         return least
 
+    def _may_have(self, room: int) -> bool:
+        """Whether the limit allows so many entries, made while those there are still there."""
+        return self.budget.allows(self.nbytes + self.sizes.queue(room) * self.workspace.queue.itemsize)
+
     def _write_room(self, num_frontiers: int) -> None:
         """Tell the loop what room there is; frontiers have the first entries of the queue."""
         control, sizes = self.control, self.sizes
         control[slot.ROOM], control[slot.CEILING] = self.room, sizes.ceiling
         control[slot.CAPACITY] = min(self.room, self.shard.num_local)
         control[slot.INTERMEDIATE] = num_frontiers
-        control[slot.QUEUE_END] = min(num_frontiers, sizes.queue_end)
+        # Copies are never in a queue.
+        control[slot.QUEUE_END] = min(num_frontiers, (self.phase.joins or 0) * int(control[slot.NUM_OWNED]))
+
+    def _make_levels(self) -> None:
+        """Make the places for the bounds of kept frontiers; under a limit, drop what an earlier run has left."""
+        workspace, length = self.workspace, self.sizes.levels
+        if self.budget.limit is not None:
+            workspace.drop_queue()
+        if len(workspace.levels) < length or (self.budget.limit is not None and len(workspace.levels) > length):
+            workspace.levels = np.empty(length, np.int64)
 
     def _begin_queue(self, frontier: np.ndarray | None) -> None:
         """Write the first frontier."""
@@ -164,8 +183,6 @@ class PhaseRun:
         control[slot.OUT_BASE] = size if self.loaded.source.flow.is_sliding else self.room
         control[slot.HAS_QUEUE] = 1
         if self.phase.keep:
-            if len(workspace.levels) < self.sizes.levels:
-                workspace.levels = np.empty(self.sizes.levels, np.int64)
             workspace.levels[:2] = (0, size)
             control[slot.HISTORY] = 1
 
@@ -207,7 +224,7 @@ class PhaseRun:
             self.control, self.work, self.trace, workspace.levels, self.knobs, *out, *incoming, workspace.queue,
             workspace.bitmap_a, workspace.bitmap_b, workspace.remaining, self.outbox, self.blocks, self.links,
             self.bins, self.published, *self.state.values(), *self.partials,
-            *(() if self.border is None else self.border.arguments(source, self.state)),
+            *(() if self.border is None else self.border.arguments(source)),
         )  # fmt: skip
 
     def resume(self) -> Reason:
@@ -268,7 +285,10 @@ class PhaseRun:
         """Go on with a thread and a long trace: the run is worth them, and Ctrl-C reaches a caller that waits."""
         self.is_inline = False
         self.control[slot.BUDGET] = slot.UNLIMITED
-        self.trace = np.empty((TRACE_ROWS, slot.NUM_TRACE_COLUMNS), np.int64)
+        trace_bytes = TRACE_ROWS * slot.NUM_TRACE_COLUMNS * self.trace.itemsize
+        if self.budget.allows(self.nbytes + trace_bytes):
+            self.own_bytes += trace_bytes - self.trace.nbytes
+            self.trace = np.empty((TRACE_ROWS, slot.NUM_TRACE_COLUMNS), np.int64)
         self.arguments = self._arguments()
 
     def stop(self) -> None:
@@ -296,8 +316,10 @@ class PhaseRun:
         control, workspace = self.control, self.workspace
         is_sliding = self.loaded.source.flow.is_sliding
         begin = int(control[slot.OUT_BASE]) if is_sliding else 0
-        wanted, least = self._rooms(begin, int(control[slot.NEEDED]))
-        if wanted <= self.room:
+        # A frontier that is a bitmap still will come before the next one.
+        coming = int(control[slot.LOCAL_SIZE]) if is_sliding and not control[slot.HAS_QUEUE] else 0
+        wanted, least = self._rooms(begin + coming, int(control[slot.NEEDED]))
+        if wanted <= self.room or (least <= self.room and not self._may_have(wanted)):
             return
         wanted, least = max(wanted, min(2 * self.room, self.shard.num_local)), max(least, self.room)
         if not is_sliding:
@@ -306,6 +328,7 @@ class PhaseRun:
             control[slot.BEGIN], control[slot.END] = 0, size
             begin = size
         self._set_room(wanted, least, num_kept=begin)
+        self.needed_room = self.room
         if not is_sliding:
             control[slot.OUT_BASE] = self.room if control[slot.HAS_QUEUE] else 0
 
@@ -314,7 +337,7 @@ class PhaseRun:
         if self.control[slot.HAS_SPILLED] == 0:
             return
         count = len(self.blocks)
-        moved = 2 * self.blocks.nbytes  # of these, old and new are there for a moment
+        moved = 2 * (self.blocks.nbytes + self.links.nbytes + self.published.nbytes)  # old and new at once
         self.budget.check(self.nbytes + moved)
         self.peak_bytes = max(self.peak_bytes, self.nbytes + moved)
         self.blocks = np.concatenate([self.blocks, np.empty_like(self.blocks)])
@@ -322,7 +345,7 @@ class PhaseRun:
         old, self.published = self.published, np.empty(4 * count, np.int64)
         self.published[:count], self.published[2 * count : 3 * count] = old[:count], old[count:]
         self.control[slot.PUBLISHED_AT] *= 2
-        self.room = self.sizes.room_of_blocks(len(self.blocks))
+        self.room = self.needed_room = self.sizes.room_of_blocks(len(self.blocks))
 
     @property
     def is_empty(self) -> bool:
@@ -341,8 +364,8 @@ class PhaseRun:
 
     @property
     def room_factor(self) -> float:
-        """The room that an output got, in parts of the device's vertices."""
-        return self.room / max(self.shard.num_local, 1)
+        """The room that an output needed, in parts of the device's vertices."""
+        return self.needed_room / max(self.shard.num_local, 1)
 
     @property
     def nbytes(self) -> int:

@@ -25,6 +25,16 @@ class LoadedPhase:
     loop: Callable
     source: PhaseSource
 
+    @property
+    def uses_in_edges(self) -> bool:
+        """Whether it looks at incoming edges."""
+        return self.source.uses_in_edges
+
+    @property
+    def is_open(self) -> bool:
+        """Whether only the run shows how much room it needs."""
+        return self.source.flow.is_open
+
 
 def load_phase(
     program: Program, phase: Phase, types: Types, direction: str = "auto", duplication: str | None = None

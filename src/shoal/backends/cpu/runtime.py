@@ -179,6 +179,8 @@ def plain_compare_exchange(array, index, expected, desired):
 @inner
 def add_exactly(total, value):
     """Add a number to a sum and what its rounding loses to the rest."""
+    if value == 0.0:  # as most values of some sums are
+        return total
     rounded = total.real + value
     added = rounded - total.real
     lost = (total.real - (rounded - added)) + (value - added)

@@ -15,6 +15,7 @@ from shoal.backends.cpu.control import (
     IDLE,
     IS_POSTED,
     IS_READING,
+    IS_REDUCED,
     LINE,
     WORLD_ABANDONED,
     WORLD_ARRIVED,
@@ -41,6 +42,7 @@ def meet(control, world):
     """Wait for all devices; called by one thread of each, while its others wait for it."""
     control[IS_READING] = 0
     control[IS_POSTED] = 0
+    control[IS_REDUCED] = 0
     began = nanoseconds()
     generation = load(world, WORLD_GENERATION)
     if fetch_add(world, WORLD_ARRIVED, 1) == world[WORLD_DEVICES] - 1:

@@ -143,9 +143,12 @@ def _write_settle(number: int, totals: dict[str, _Total], *, is_sharded: bool) -
         return write_function(f"settle_{number}", parameters, body)
     parameters += ["control", "world", *map(posted_name, totals)]
     body = [
+        "if control[IS_REDUCED] != 0:",
+        "    meet(control, world)",
         *_merge(totals, "count", partial_name, lambda name, _: f"{posted_name(name)}[control[DEVICE]] = total"),
         "meet(control, world)",
         *_merge(totals, "world[WORLD_DEVICES]", posted_name, _keep_value),
+        "control[IS_REDUCED] = 1",
     ]
     return write_function(f"settle_{number}", parameters, body)
 

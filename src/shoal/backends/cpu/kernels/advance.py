@@ -129,7 +129,7 @@ def pull(
     num_pieces = (num_vertices + PULL_CHUNK - 1) // PULL_CHUNK
     turn = 0
     if READS_ROWS:
-        last = nonnegative(indices.shape[0] - 1)
+        last = nonnegative(max(indices.shape[0] - 1, 0))
     while True:
         piece, turn = next_piece(control, work, number, turn, thread, num_threads, num_pieces)
         if piece < 0:

@@ -40,7 +40,6 @@ from shoal.backends.cpu.control import (
     NEEDED,
     NUM_EDGES,
     NUM_LOCAL,
-    NUM_TRACE_COLUMNS,
     NUM_VERTICES,
     NUM_VISITED,
     OUT_BASE,
@@ -97,7 +96,8 @@ def finish(control, trace, levels, knobs, queue, indptr, STATE, SHARED):
         size = control[LOCAL_SIZE]
     room = np.int64(UNLIMITED)
     if GROWS:
-        control[NEEDED] = bound_output(control, queue, indptr)
+        # Of an output that did not fit, not all is there.
+        control[NEEDED] = bound_output(control, queue, indptr) if reason < Reason.STOPPED else control[NUM_LOCAL]
         room = slack(control)
     if IS_SHARDED:
         size, reason, room = agree_with_others(control, world, size, reason, room)
@@ -109,7 +109,8 @@ def finish(control, trace, levels, knobs, queue, indptr, STATE, SHARED):
         adopt_output(control, levels, size)
     if CAN_PULL:
         choose_direction(control, knobs)
-    if GROWS and control[NEEDED] > room and not (CAN_PULL and control[DIRECTION] == PULL and not HAS_BOTH):
+    pulls = ALWAYS_PULLS or (CAN_PULL and control[DIRECTION] == PULL)
+    if GROWS and control[NEEDED] > room and (HAS_BOTH or not pulls):
         reason = max(reason, np.int64(Reason.NEEDS_MEMORY))
     if reason < Reason.STOPPED:
         is_last = control[SUPERSTEP] >= control[MAX_SUPERSTEPS] or (HAS_UNTIL and UNTIL())
@@ -284,6 +285,3 @@ def choose_direction(control, knobs):
             control[HAS_PULLED] = 1
     elif forward < backward * knobs[1]:
         control[DIRECTION] = PUSH
-
-
-__all__ = ["NUM_TRACE_COLUMNS", "finish"]
