@@ -14,11 +14,15 @@ from __future__ import annotations
 import contextlib
 import os
 import threading
+import time
 from collections.abc import Callable
 from typing import Any
 
 from shoal.errors import ShoalError
 from shoal.progress import PERIOD_SECONDS
+
+# A thread that starts takes under a millisecond; one whose start was interrupted before it was made never comes.
+GIVEN_UP_SECONDS = 0.1
 
 
 def available_cores() -> list[int]:
@@ -118,9 +122,16 @@ class _Team:
                 self.num_missing = 0
             self.on_interrupt()
             self.wait()
+            self._await_given_up()
         except BaseException:
             return False
         return True
+
+    def _await_given_up(self) -> None:
+        """Let a thread end that was being started when an interrupt came: it is there, but does not say so yet."""
+        deadline = time.monotonic() + GIVEN_UP_SECONDS
+        while set(self.threads) & set(threading.enumerate()) and time.monotonic() < deadline:
+            time.sleep(GIVEN_UP_SECONDS / 1000)
 
     # In the threads
 
