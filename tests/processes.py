@@ -2,8 +2,10 @@
 """Python scripts in processes of their own, with this shoal."""
 
 import os
+import signal
 import subprocess
 import sys
+import time
 from pathlib import Path
 
 import shoal
@@ -27,3 +29,16 @@ def run_script(path, *arguments, timeout_seconds=120, **environment):
     finally:
         process.kill()
     return process.returncode, output, errors
+
+
+def interrupt(process, *, after_seconds=1.0):
+    """Press Ctrl-C some time into a script's run; return the seconds until that was over.
+
+    The script says "running" and "interrupted" when it is.
+    """
+    assert process.stdout.readline() == "running\n", process.stderr.read()
+    time.sleep(after_seconds)
+    pressed = time.monotonic()
+    process.send_signal(signal.SIGINT)
+    assert process.stdout.readline() == "interrupted\n"
+    return time.monotonic() - pressed

@@ -13,7 +13,7 @@ import pytest
 
 import shoal
 from graphs import from_pairs, path_graph, random_graph
-from processes import start_script
+from processes import interrupt, start_script
 from shoal import Constant, Phase, Program, Scalar, Vertex, add, advance, atomic, compute, minimum, reduce, rule, update
 from shoal.backends.cpu import border, device, phase_run, sessions
 from shoal.execution import binding, bsp
@@ -361,12 +361,7 @@ def test_ctrl_c_reaches_all_devices(tmp_path):
     path.write_text(ENDLESS)
     process = start_script(path)
     try:
-        assert process.stdout.readline() == "running\n", process.stderr.read()
-        time.sleep(0.5)
-        pressed = time.monotonic()
-        process.send_signal(signal.SIGINT)
-        assert process.stdout.readline() == "interrupted\n"
-        seconds = time.monotonic() - pressed
+        seconds = interrupt(process, after_seconds=0.5)
         output, errors = process.communicate(timeout=60)
     finally:
         process.kill()

@@ -9,7 +9,7 @@ import time
 
 import pytest
 
-from processes import run_script, start_script
+from processes import interrupt, run_script, start_script
 from shoal.backends.cpu.threads import run_threads
 
 LIMIT_SECONDS = 1.5  # the promise is one second; the rest is for a machine that does something else, too
@@ -132,16 +132,6 @@ def write_script(tmp_path):
         return path
 
     return write
-
-
-def interrupt(process):
-    """Press Ctrl-C a second into the run; return the seconds until it was over."""
-    assert process.stdout.readline() == "running\n", process.stderr.read()
-    time.sleep(1)
-    pressed = time.monotonic()
-    process.send_signal(signal.SIGINT)
-    assert process.stdout.readline() == "interrupted\n"
-    return time.monotonic() - pressed
 
 
 @pytest.mark.parametrize("name", RUNS)

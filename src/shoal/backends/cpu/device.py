@@ -138,10 +138,7 @@ class Shard:
         if incoming not in self._edges:
             indptr, indices, weights = self._find_edges(incoming)
             weights = weights if weights is not None else np.zeros(1, np.int32)
-            arrays = [np.asarray(array).view(np.ndarray)[:] for array in (indptr, indices, weights)]
-            for array in arrays:
-                array.flags.writeable = False
-            self._edges[incoming] = tuple(arrays)
+            self._edges[incoming] = tuple(read_only(np.asarray(array)) for array in (indptr, indices, weights))
         return self._edges[incoming]
 
     @cached_property

@@ -87,16 +87,16 @@ class PhaseRun:
         if self.border is not None:
             frontier = self._begin_shared(frontier)
         control[slot.LOCAL_SIZE] = num_local if frontier is None else len(frontier)
-        if self.phase.begin != "replay":
-            self._make_levels()
         if self.phase.begin == "replay":
             self._begin_replay()
-        elif flow.has_queue or flow.ordered is not None:
+            return
+        self._make_levels()
+        if flow.is_open or flow.has_queue:
             self._reserve_queue(first)
-            if flow.ordered is not None:
-                self._begin_buckets(frontier)
-            elif flow.uses_frontier:
-                self._begin_queue(frontier)
+        if flow.ordered is not None:
+            self._begin_buckets(frontier)
+        elif flow.uses_frontier:
+            self._begin_queue(frontier)
 
     def _begin_shared(self, frontier: np.ndarray | None) -> np.ndarray:
         """Prepare what is there only with other devices; return the device's own part of the first frontier."""

@@ -59,7 +59,7 @@ _WRITERS = {
     "gather": write_reduction,
 }
 _SUPERSTEP_TEMPLATES = (
-    "write_trace", "local_reason", "slack", "bound_output", "agree_with_others", "is_over",
+    "write_trace", "local_reason", "slack", "next_direction", "bound_output", "agree_with_others", "is_over",
     "adopt_queue", "adopt_buckets", "adopt_output", "take_level", "choose_direction", "finish",
 )  # fmt: skip
 

@@ -97,7 +97,8 @@ def finish(control, trace, levels, knobs, queue, indptr, STATE, SHARED):
     room = np.int64(UNLIMITED)
     if GROWS:
         # Of an output that did not fit, not all is there.
-        control[NEEDED] = bound_output(control, queue, indptr) if reason < Reason.STOPPED else control[NUM_LOCAL]
+        is_whole = reason < Reason.STOPPED
+        control[NEEDED] = bound_output(control, knobs, queue, indptr) if is_whole else control[NUM_LOCAL]
         room = slack(control)
     if IS_SHARDED:
         size, reason, room = agree_with_others(control, world, size, reason, room)
@@ -131,15 +132,18 @@ def local_reason(control, trace):
     return np.int64(Reason.RUNNING)
 
 
-def bound_output(control, queue, indptr):
+def bound_output(control, knobs, queue, indptr):
     """Return how many vertices an operator may put out of the next frontier: not more than this has edges.
 
-    Edges are counted only where so many vertices with the most edges of all would not do.
+    Edges are counted only where so many vertices with the most edges of all would not do, and a push will need them;
+    one of several devices does not know that yet.
     """
+    size = control[OUTPUT]
     pulls = ALWAYS_PULLS or (CAN_PULL and (HAS_BOTH or control[DIRECTION] == PULL))
+    if CAN_PULL and not IS_SHARDED:
+        pulls = pulls or next_direction(control, knobs, size, control[NUM_VISITED] + size) == PULL
     if pulls or control[ROOM] >= control[CEILING]:
         return control[NUM_LOCAL]
-    size = control[OUTPUT]
     if size * control[MAX_DEGREE] <= slack(control):
         return size * max(control[MAX_DEGREE], 1)
     num_edges = np.int64(0)
@@ -274,14 +278,17 @@ def take_level(control, levels):
 
 
 def choose_direction(control, knobs):
-    """Compare the forward with the backward estimate."""
+    """Turn to where the next superstep has less to do."""
+    control[DIRECTION] = next_direction(control, knobs, control[SIZE], control[NUM_VISITED])
+    if control[DIRECTION] == PULL:
+        control[HAS_PULLED] = 1
+
+
+def next_direction(control, knobs, size, visited):
+    """Compare the forward with the backward estimate for a frontier of some size."""
     num_vertices = control[NUM_VERTICES]
-    visited = control[NUM_VISITED]
-    forward = control[SIZE] * (control[NUM_EDGES] / num_vertices)
+    forward = size * (control[NUM_EDGES] / num_vertices)
     backward = (num_vertices - visited) * (num_vertices / max(visited, 1))
-    if control[DIRECTION] == PUSH:
-        if control[HAS_PULLED] == 0 and forward > backward * knobs[0]:
-            control[DIRECTION] = PULL
-            control[HAS_PULLED] = 1
-    elif forward < backward * knobs[1]:
-        control[DIRECTION] = PUSH
+    if control[DIRECTION] == PULL:
+        return PUSH if forward < backward * knobs[1] else PULL
+    return PULL if control[HAS_PULLED] == 0 and forward > backward * knobs[0] else PUSH
