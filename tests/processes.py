@@ -5,12 +5,14 @@ import os
 import signal
 import subprocess
 import sys
+import threading
 import time
 from pathlib import Path
 
 import shoal
 
 SOURCES = Path(shoal.__file__).resolve().parents[1]
+PATIENCE_SECONDS = 60
 
 
 def start_script(path, *arguments, **environment):
@@ -40,5 +42,10 @@ def interrupt(process, *, after_seconds=1.0):
     time.sleep(after_seconds)
     pressed = time.monotonic()
     process.send_signal(signal.SIGINT)
-    assert process.stdout.readline() == "interrupted\n"
+    patience = threading.Timer(PATIENCE_SECONDS, process.kill)  # then there is nothing more to read
+    patience.start()
+    try:
+        assert process.stdout.readline() == "interrupted\n"
+    finally:
+        patience.cancel()
     return time.monotonic() - pressed
