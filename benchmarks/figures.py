@@ -83,10 +83,11 @@ class RowTable:
         return [cell.format_map(texts) for cell in self.columns.values()]
 
 
-def parser(description: str | None, scale: int) -> argparse.ArgumentParser:
-    """Return the options that every script has."""
+def parser(description: str | None, scale: int | None = None) -> argparse.ArgumentParser:
+    """Return the options that every script has; ``scale`` is for those of one graph."""
     made = argparse.ArgumentParser(description=description, formatter_class=argparse.RawDescriptionHelpFormatter)
-    made.add_argument("--scale", type=int, default=scale, help=f"the graph has 2**SCALE vertices ({scale})")
+    if scale is not None:
+        made.add_argument("--scale", type=int, default=scale, help=f"the graph has 2**SCALE vertices ({scale})")
     made.add_argument("--json", metavar="FILE", help="write the figures to this file")
     return made
 

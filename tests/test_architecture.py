@@ -61,7 +61,7 @@ ONLY = {
 }
 #: Graphs are built by compiled kernels, which know arrays only; so are edges drawn, ids of files numbered, graphs cut.
 BUILT_BY_KERNELS = {("graph", "backends"), ("generate", "backends"), ("io", "backends"), ("strategies", "backends")}
-KERNEL_MODULES = re.compile(r"shoal\.backends\.cpu\.(csr|threads|kernels(\..*)?)")
+KERNEL_MODULES = re.compile(r"shoal\.backends\.(cpu\.(csr|threads|kernels(\..*)?)|cuda\.(building|drawing|device))")
 
 
 def module_name(path):

@@ -40,7 +40,8 @@ class DeviceSpec:
 
     kind: str
     num_devices: int
-    threads_per_device: int | None
+    threads_per_device: int | None = None
+    numbers: tuple[int, ...] = ()  # of the GPUs
 
 
 @dataclass(frozen=True)
@@ -141,6 +142,7 @@ def parse_bytes(name: str, value: Any) -> int | None:
 
 MAX_DEVICES = 1024  # far more than any box has; each takes a thread
 _CPU = re.compile(r"cpu(?::(\d+)(?:x(\d+))?)?")
+_CUDA = re.compile(r"cuda(?::(\d+))?")
 
 
 def parse_devices(devices: Any) -> DeviceSpec:
@@ -148,7 +150,8 @@ def parse_devices(devices: Any) -> DeviceSpec:
     spec = _parse_devices(devices) if isinstance(devices, str) else None
     if spec is None:
         raise ArgumentError(
-            f"devices={devices!r} is not known; allowed: auto, cpu, cpu:N (N devices), cpu:NxT (of T threads each)"
+            f"devices={devices!r} is not known; allowed: auto, cpu, cpu:N (N devices), cpu:NxT (of T threads each), "
+            "cuda (a GPU), cuda:K (the GPU of that number)"
         )
     return spec
 
@@ -156,7 +159,10 @@ def parse_devices(devices: Any) -> DeviceSpec:
 @functools.lru_cache(maxsize=128)
 def _parse_devices(devices: str) -> DeviceSpec | None:
     if devices == "auto":
-        return DeviceSpec("cpu", 1, None)
+        return DeviceSpec("cpu", 1)
+    match = _CUDA.fullmatch(devices)
+    if match is not None:
+        return DeviceSpec("cuda", 1, numbers=(int(match[1] or 0),))
     match = _CPU.fullmatch(devices)
     if match is None:
         return None

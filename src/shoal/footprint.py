@@ -207,8 +207,8 @@ class Footprint:
     def _fixed_bytes(self, source: Any, lengths: Any) -> int:
         """Control block, trace, outboxes, partial values per block of vertices."""
         from shoal.backends.cpu.buffers import OUTBOX
-        from shoal.backends.cpu.control import NUM_TRACE_COLUMNS, control_size
         from shoal.backends.cpu.kernels.vertices import BLOCK
+        from shoal.backends.loops.control import NUM_TRACE_COLUMNS, control_size
 
         words = control_size(len(source.flow.operators)) + lengths.work + lengths.trace_rows * NUM_TRACE_COLUMNS
         sizes = [dtype.itemsize // INT64_BYTES for dtype in source.partials.values()]

@@ -9,6 +9,8 @@ generator of Graph500.
 All generators take ``weights``: ``(low, high)`` gives whole weights from low to high, both included, ``"float32"`` and
 ``"float64"`` fractions in [0, 1).  A weight is a function of the seed and the unordered pair of endpoints, so both
 directions and all copies of an edge have the same, and removing copies cannot change it.
+
+With ``device="cuda"`` a GPU draws the same graph and keeps a copy of it for the runs there.
 """
 
 from __future__ import annotations
@@ -20,7 +22,7 @@ import numpy as np
 
 from shoal import arrays
 from shoal.backends.cpu.threads import available_cores, run_threads
-from shoal.errors import ArgumentError, OutOfMemoryError, check_integer, check_number
+from shoal.errors import ArgumentError, OutOfMemoryError, check_choice, check_integer, check_number
 from shoal.graph import Graph
 from shoal.machine import available_memory_bytes
 
@@ -45,6 +47,7 @@ def rmat(
     vertex_dtype: Any = None,
     edge_dtype: Any = None,
     num_threads: int | None = None,
+    device: str = "cpu",
 ) -> Graph:
     """Draw an R-MAT graph of 2**scale vertices and ``edge_factor`` edges for each.
 
@@ -69,9 +72,11 @@ def rmat(
     num_edges = check_integer("edge_factor", edge_factor, 0) << scale
     thresholds = _quadrant_thresholds(a, b, c)
     options = _Options(
-        1 << scale, seed, weights, vertex_dtype, edge_dtype, num_threads, directed, deduplicate, drop_self_loops
+        1 << scale, seed, weights, vertex_dtype, edge_dtype, num_threads, device, directed, deduplicate, drop_self_loops
     )
     options.check_memory(f"scale={scale}, edge_factor={edge_factor}", num_edges)
+    if options.is_on_gpu:
+        return options.build_on_gpu("rmat_edges", scale, num_edges, thresholds, shuffle=bool(shuffle))
     return options.weigh(options.draw("draw_rmat", num_edges, scale, thresholds, bool(shuffle)))
 
 
@@ -93,6 +98,7 @@ def uniform(
     vertex_dtype: Any = None,
     edge_dtype: Any = None,
     num_threads: int | None = None,
+    device: str = "cpu",
 ) -> Graph:
     """Draw a graph whose edges have both endpoints drawn uniformly and independently (Erdos-Renyi).
 
@@ -113,9 +119,12 @@ def uniform(
     num_vertices = _count_vertices(scale, num_vertices)
     num_edges = _count_edges(edge_factor, num_edges, num_vertices)
     options = _Options(
-        num_vertices, seed, weights, vertex_dtype, edge_dtype, num_threads, directed, deduplicate, drop_self_loops
-    )
+        num_vertices, seed, weights, vertex_dtype, edge_dtype, num_threads, device, directed, deduplicate,
+        drop_self_loops,
+    )  # fmt: skip
     options.check_memory(f"{num_vertices} vertices and {num_edges} edges", num_edges)
+    if options.is_on_gpu:
+        return options.build_on_gpu("uniform_edges", num_vertices, num_edges)
     return options.weigh(options.draw("draw_uniform", num_edges, np.uint64(num_vertices)))
 
 
@@ -129,6 +138,7 @@ def grid(
     vertex_dtype: Any = None,
     edge_dtype: Any = None,
     num_threads: int | None = None,
+    device: str = "cpu",
 ) -> Graph:
     """Make an undirected grid of four neighbours, like a road network; vertex (r, c) has the id r * columns + c.
 
@@ -147,8 +157,10 @@ def grid(
     rows = check_integer("rows", rows, 1, 1 << MAX_SCALE)
     columns = check_integer("columns", columns, 1, 1 << MAX_SCALE)
     threshold = np.uint64(int(check_number("drop", drop, 0, 1, open_high=True) * 2**32))
-    options = _Options(rows * columns, seed, weights, vertex_dtype, edge_dtype, num_threads)
+    options = _Options(rows * columns, seed, weights, vertex_dtype, edge_dtype, num_threads, device)
     options.check_memory(f"rows={rows}, columns={columns}", 2 * rows * columns, is_drawn=False)
+    if options.is_on_gpu:
+        return options.fill_on_gpu(rows, columns, threshold)
     return options.weigh(_fill_grid(options, rows, columns, threshold))
 
 
@@ -199,17 +211,56 @@ class _Options:
     vertex_dtype: Any
     edge_dtype: Any
     num_threads: int | None
+    device: str = "cpu"
     is_directed: bool = False
     deduplicate: bool = False
     drop_self_loops: bool = False
 
     def __post_init__(self) -> None:
+        check_choice("device", self.device, ("cpu", "cuda"))
         self.seed = np.uint64(check_integer("seed", self.seed, 0, 2**64 - 1))
         self.weights = _Weights.check(self.weights)
         self.vertex_dtype = arrays.choose_vertex_dtype(self.vertex_dtype, self.edge_dtype, self.num_vertices)
         arrays.choose_edge_dtype(self.edge_dtype, self.vertex_dtype, 0)  # refuses a name before anything is drawn
         if self.num_threads is not None:
             self.num_threads = check_integer("num_threads", self.num_threads, 1)
+
+    @property
+    def is_on_gpu(self) -> bool:
+        """Whether the GPU draws; the graph is the same."""
+        return self.device == "cuda"
+
+    def build_on_gpu(self, edges: str, *args: Any, **options: Any) -> Graph:
+        """Let the GPU draw the edges, as often as it needs them, and make the graph of them."""
+        from shoal.backends.cuda import building, drawing
+
+        drawn = getattr(drawing, edges)(*args, seed=int(self.seed), vertex_dtype=self.vertex_dtype, **options)
+        csr = building.build(
+            drawn, self.num_vertices, self.vertex_dtype, self.edge_dtype, is_mirrored=not self.is_directed,
+            deduplicate=self.deduplicate, keeps_loops=not self.drop_self_loops,
+        )  # fmt: skip
+        return self._from_gpu(csr)
+
+    def fill_on_gpu(self, rows: int, columns: int, threshold: np.uint64) -> Graph:
+        """Let the GPU write the CSR of a grid."""
+        from shoal.backends.cuda import drawing
+
+        types = {"vertex_dtype": self.vertex_dtype, "edge_dtype": self.edge_dtype}
+        return self._from_gpu(drawing.fill_grid(rows, columns, int(threshold), seed=int(self.seed), **types))
+
+    def _from_gpu(self, csr: Any) -> Graph:
+        """Return the graph of arrays on the GPU, which keeps them for the runs there."""
+        from shoal.backends.cuda import drawing
+        from shoal.backends.cuda.device import keep_on_gpu
+
+        if self.weights is not None:
+            spread = self.weights
+            csr = drawing.weigh(csr, seed=int(self.seed), dtype=spread.dtype, low=spread.low,
+                                num_values=spread.num_values, unit=spread.unit)  # fmt: skip
+        weights = None if csr.weights is None else csr.weights.get()
+        graph = self.from_csr(csr.indptr.get(), csr.indices.get(), weights)
+        keep_on_gpu(graph, csr)
+        return graph
 
     def check_memory(self, request: str, num_edges: int, is_drawn: bool = True) -> None:
         """Refuse what cannot fit: rows, stored edges, and with them the drawn edges being sorted or the weights."""

@@ -67,7 +67,7 @@ class Placed:
         from shoal.backends import find_backend
 
         spec = parse_devices(self.devices)
-        devices = find_backend(spec.kind).make_devices(self.num_devices, spec.threads_per_device)
+        devices = find_backend(spec.kind).make_devices(spec)
         return tuple(device.place(self.graph, part) for device, part in zip(devices, parts, strict=True))
 
 

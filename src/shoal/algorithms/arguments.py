@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from shoal.config import CONFIG_NAMES, DEFAULT, RunConfig
+from shoal.config import CONFIG_NAMES, DEFAULT, RunConfig, parse_devices
 from shoal.errors import ArgumentError
 from shoal.graph import Graph
 from shoal.placement import Placed
@@ -31,6 +31,11 @@ def graph_of(graph: Graph | Placed) -> Graph:
     if not isinstance(graph, Graph):
         raise ArgumentError(f"graph is a {type(graph).__name__}; it must be a shoal.Graph or what shoal.place returned")
     return graph
+
+
+def kind_of(graph: Graph | Placed, config: RunConfig) -> str:
+    """Return what the devices of a call are."""
+    return graph.kind if isinstance(graph, Placed) else parse_devices(config.devices).kind
 
 
 def check_vertex(name: str, value: Any, num_vertices: int) -> int:

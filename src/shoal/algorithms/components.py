@@ -25,7 +25,7 @@ from shoal.rules import atomic, rule
 from shoal.run import run_configured
 
 SAMPLED_EDGES = 2  # the paper's choice: a third round costs more than it saves
-NUM_SAMPLES = 1024
+NUM_SAMPLES = 128  # one thread looks at them; if most vertices are in one component, most of so many are
 
 
 @rule
@@ -40,7 +40,9 @@ def _join(one, other, label):
         if above == low or (above == high and atomic.compare_exchange(label, high, high, low)):
             left = low
             break
-        left = label[label[high]]
+        left = label[above]
+        if left != above:
+            label[high] = left  # one step less for whoever comes this way next
         right = label[low]
     # Here left is above the vertex.  What is no root stays none, so its pointer may be moved up without an atomic.
     if left != own and own != one:
@@ -74,9 +76,11 @@ class Components(Program):
     @rule
     def compress(vertex, label):
         root = label[vertex]
-        while label[root] != root:
-            root = label[root]
-        label[vertex] = root
+        above = label[root]
+        while above != root:
+            label[vertex] = above  # as soon as it is known: others come this way
+            root = above
+            above = label[root]
         return root == vertex
 
     @rule

@@ -15,7 +15,7 @@ from typing import Any
 
 import numpy as np
 
-from shoal.algorithms.arguments import as_list, check_vertices, graph_of, is_batch, make_config
+from shoal.algorithms.arguments import as_list, check_vertices, graph_of, is_batch, kind_of, make_config
 from shoal.algorithms.verify_sssp import verify_sssp
 from shoal.config import RunConfig
 from shoal.errors import ArgumentError, check_number
@@ -198,7 +198,7 @@ def sssp(
     source : a vertex, or a list of them: then ``distance`` and ``parent`` have a row for each
     delta : width of a bucket; by default chosen from the weights and the average degree
     cutoff : do not go farther than this distance
-    targets : stop when these are settled; what was not settled until then counts as unreachable
+    targets : stop when these are settled; what lies farther than the farthest of them counts as unreachable
     parents : False leaves ``parent`` out, which saves a pass over the edges
     validate : check the result's properties (`ValidationError` if one does not hold)
     **strategies : fields of `shoal.RunConfig`
@@ -213,8 +213,9 @@ def sssp(
     plain = graph_of(graph)
     config = make_config(strategies)
     check_weights(plain)
+    kind = kind_of(graph, config)
     delta = (
-        plain._cached("delta", lambda: choose_delta(plain))
+        plain._cached(("delta", kind), lambda: choose_delta(plain, kind))
         if delta is None
         else check_number("delta", delta, 0, open_low=True)
     )
@@ -246,23 +247,24 @@ def distance_dtype(graph: Graph) -> np.dtype:
     return np.dtype(np.int32 if fits else np.float64)
 
 
-def choose_delta(graph: Graph) -> float:
+def choose_delta(graph: Graph, kind: str = "cpu") -> float:
     """Return a bucket width: the mean weight over the average degree, at least one step of integer weights.
 
-    A vertex then meets about one edge shorter than a bucket, so few vertices are relaxed twice.
+    A vertex then meets about one edge shorter than a bucket, so few vertices are relaxed twice.  A GPU has far more
+    threads than such a bucket has vertices: its buckets are wider by the lanes of a warp (Davidson et al., IPDPS 2014).
     """
     if graph.num_edges == 0 or graph.weights is None:
         return 1.0
     degree = graph.num_edges / graph.num_vertices
     with np.errstate(over="ignore"):
         mean = float(graph.weights[:: max(graph.num_edges // 4096, 1)].mean(dtype=np.float64))
-    delta = DELTA_FACTOR * mean / degree
+    delta = DELTA_FACTORS[kind] * mean / degree
     if graph.weights.dtype.kind == "i":
         return max(delta, 1.0)
     return delta if delta > 0 and np.isfinite(delta) else 1.0
 
 
-DELTA_FACTOR = 1.0
+DELTA_FACTORS = {"cpu": 1.0, "cuda": 32.0}
 
 
 @functools.cache
@@ -284,8 +286,8 @@ def _sssp_single(
                  "targets": () if targets is None else targets}  # fmt: skip
     outcome = run_configured(_program(SSSP, dtype, targets is not None, kind), graph, config, arguments)
     distance, parent = outcome.state["distance"], outcome.state.get("parent")
-    if targets is not None:
-        distance[distance * (1.0 / delta) >= outcome.state["settled_below"][0]] = infinity
+    if targets is not None:  # how much farther the search went depends on its buckets
+        distance[distance > distance[targets].max(initial=0)] = infinity
         if parents:
             parent = _tight_parents(graph, source, distance, infinity, config, outcome.stats)
     if parent is not None:

@@ -13,6 +13,10 @@ if TYPE_CHECKING:
 @functools.cache
 def find_backend(kind: str) -> Backend:
     """Return the backend for a kind of device; it is imported only now."""
+    if kind == "cuda":
+        from shoal.backends.cuda.backend import CUDABackend
+
+        return CUDABackend()
     assert kind == "cpu", kind  # what `shoal.config.parse_devices` lets through
     from shoal.backends.cpu.backend import CPUBackend
 

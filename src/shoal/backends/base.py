@@ -18,6 +18,7 @@ from shoal.graph import Graph
 from shoal.program import Field, Phase, Program
 
 if TYPE_CHECKING:
+    from shoal.config import DeviceSpec
     from shoal.strategies.communication import Schedule
     from shoal.strategies.memory import Allowance, Scheme
     from shoal.strategies.subgraph import Subgraph
@@ -121,8 +122,8 @@ class Backend(Protocol):
 
     kind: str
 
-    def make_devices(self, count: int, threads_per_device: int | None) -> Sequence[Device]:
-        """Return so many devices."""
+    def make_devices(self, spec: DeviceSpec) -> Sequence[Device]:
+        """Return the devices that are asked for."""
 
     def load(self, program: Program, phase: Phase, types: Types, direction: str, duplication: str | None) -> Code:
         """Compile a phase for the types of a graph, or find it compiled; with ``duplication`` for several devices."""

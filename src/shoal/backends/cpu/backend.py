@@ -13,6 +13,7 @@ from shoal.backends.cpu.sessions import ManyDevices, OneDevice
 from shoal.program import Field, Phase, Program
 
 if TYPE_CHECKING:
+    from shoal.config import DeviceSpec
     from shoal.strategies.communication import Schedule
     from shoal.strategies.memory import Scheme
 
@@ -22,9 +23,9 @@ class CPUBackend:
 
     kind = "cpu"
 
-    def make_devices(self, count: int, threads_per_device: int | None) -> list[CPUDevice]:
+    def make_devices(self, spec: DeviceSpec) -> list[CPUDevice]:
         """Return devices that share the cores of this machine, or have so many threads each."""
-        return make_devices(count, threads_per_device)
+        return make_devices(spec.num_devices, spec.threads_per_device)
 
     def load(
         self, program: Program, phase: Phase, types: Types, direction: str, duplication: str | None

@@ -13,9 +13,9 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from shoal.arrays import read_only
-from shoal.backends.cpu import control as slot
-from shoal.backends.cpu.control import FORWARDS_ALL, FORWARDS_LAST, FORWARDS_OWN, world_size
 from shoal.backends.cpu.threads import available_cores
+from shoal.backends.loops import control as slot
+from shoal.backends.loops.control import FORWARDS_ALL, FORWARDS_LAST, FORWARDS_OWN, world_size
 
 if TYPE_CHECKING:
     from shoal.backends.cpu.device import Shard, Workspace

@@ -7,9 +7,9 @@ from dataclasses import dataclass
 from functools import cached_property
 from typing import TYPE_CHECKING
 
-from shoal.backends.cpu.control import LINE
-from shoal.backends.cpu.generator.flow import Flow
 from shoal.backends.cpu.kernels.ordered import ENTRIES, NUM_NEAR
+from shoal.backends.loops.control import LINE
+from shoal.backends.loops.flow import Flow
 from shoal.program import Phase
 
 if TYPE_CHECKING:

@@ -13,8 +13,8 @@ import numpy as np
 
 from shoal.arrays import read_only
 from shoal.backends.cpu.buffers import BufferSizes
-from shoal.backends.cpu.generator.flow import Flow
 from shoal.backends.cpu.threads import available_cores, run_threads
+from shoal.backends.loops.flow import Flow
 from shoal.graph import Graph
 from shoal.program import Phase
 

@@ -12,10 +12,10 @@ from typing import Any
 import numpy as np
 
 from shoal.backends.base import Reason
-from shoal.backends.cpu import control as slot
 from shoal.backends.cpu.border import Shared
 from shoal.backends.cpu.phase_run import PhaseRun
 from shoal.backends.cpu.threads import run_threads
+from shoal.backends.loops import control as slot
 from shoal.errors import OutOfMemoryError, ShoalError
 
 

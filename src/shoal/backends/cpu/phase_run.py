@@ -10,15 +10,15 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from shoal.backends.base import Reason
-from shoal.backends.cpu import control as slot
 from shoal.backends.cpu.border import Border
 from shoal.backends.cpu.buffers import OUTBOX, TRACE_ROWS
-from shoal.backends.cpu.control import control_size
 from shoal.backends.cpu.device import Shard, Workspace
-from shoal.backends.cpu.kernels.ordered import BINS_ROW, ENTRIES, FAR_LOWEST, FIRST, NEVER, NONE
+from shoal.backends.cpu.kernels.ordered import BINS_ROW, ENTRIES, FAR_LOWEST, NONE
 from shoal.backends.cpu.kernels.vertices import BLOCK
 from shoal.backends.cpu.phases import LoadedPhase
 from shoal.backends.cpu.threads import run_threads
+from shoal.backends.loops import control as slot
+from shoal.backends.loops.control import control_size
 from shoal.errors import ProgramError
 from shoal.program import Phase
 from shoal.progress import Progress, current_watch
@@ -206,11 +206,11 @@ class PhaseRun:
         self.links = np.empty(2 * num_blocks, np.int64)
         self.published = np.empty(2 * num_blocks, np.int64)
         self.bins = np.full((self.num_threads, BINS_ROW), NONE, np.int64)
-        self.bins[:, FAR_LOWEST] = NEVER
+        self.bins[:, FAR_LOWEST] = slot.NEVER
         self.has_blocks = True
         _set_bits(spill, graph.num_vertices, frontier)
-        control[slot.LOWEST] = NEVER
-        control[slot.CURRENT] = FIRST
+        control[slot.LOWEST] = slot.NEVER
+        control[slot.CURRENT] = slot.FIRST
         control[slot.HAS_SPILLED] = 1
 
     def _arguments(self) -> tuple:

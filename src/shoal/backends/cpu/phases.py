@@ -11,6 +11,7 @@ from typing import Any
 from shoal.backends.base import Types
 from shoal.backends.cpu.generator import PhaseSource, numba_signature, write_phase
 from shoal.backends.cpu.modules import load_loop
+from shoal.backends.loops.recordings import recording_key
 from shoal.operators import Recording, check_phase, force_direction, mark_outputs, record
 from shoal.program import Phase, Program, field_dtype
 
@@ -45,33 +46,13 @@ def load_phase(
     check_phase(recording, phase)
     if duplication is not None:
         mark_outputs(recording)
-    key = (_recording_key(recording, phase), types, duplication)
+    key = (recording_key(recording, phase), types, duplication)
     loaded = _phases.get(key)
     if loaded is None:
         loaded = _compile(program, recording, phase, types, duplication)
         with _phases_lock:
             _phases[key] = loaded
     return loaded
-
-
-def _recording_key(recording: Recording, phase: Phase) -> Any:
-    """Return what tells two recordings apart: operators, rules, how frontiers flow between them, fields."""
-    numbers = {id(op.output): i for i, op in enumerate(recording.operators) if op.output is not None}
-    operators = tuple(
-        (
-            op.kind,
-            None if op.frontier is None else numbers.get(id(op.frontier), op.frontier.kind),
-            tuple((role, rule) for role, rule in op.rules.items()),
-            op.into,
-            op.combine,
-            tuple(op.options.items()),
-        )
-        for op in recording.operators
-    )
-    result = None if recording.result is None else numbers.get(id(recording.result), recording.result.kind)
-    return (
-        operators, result, tuple(recording.fields.items()), phase.until, phase.begin, phase.keep, phase.joins is None
-    )  # fmt: skip
 
 
 def _compile(

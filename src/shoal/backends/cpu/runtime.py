@@ -14,14 +14,6 @@ import numpy as np
 
 from shoal.backends.base import Reason
 from shoal.backends.cpu.compiler import inner
-from shoal.backends.cpu.control import (
-    ABANDONED,
-    ARRIVED,
-    GENERATION,
-    LINE,
-    NUM_VERTICES,
-    STOP,
-)
 from shoal.backends.cpu.intrinsics import (
     as_addend,
     as_bits,
@@ -35,6 +27,14 @@ from shoal.backends.cpu.intrinsics import (
     nonnegative,
     store,
     trailing_zeros,
+)
+from shoal.backends.loops.control import (
+    ABANDONED,
+    ARRIVED,
+    GENERATION,
+    LINE,
+    NUM_VERTICES,
+    STOP,
 )
 
 # A wait between balanced threads is under a microsecond, some hundred polls; past that the core is better given away

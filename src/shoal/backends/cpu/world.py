@@ -10,7 +10,18 @@ from __future__ import annotations
 import numpy as np
 
 from shoal.backends.cpu.compiler import inner
-from shoal.backends.cpu.control import (
+from shoal.backends.cpu.intrinsics import (
+    atomic_and,
+    atomic_or,
+    fetch_add,
+    give_way,
+    load,
+    nanoseconds,
+    nonnegative,
+    store,
+)
+from shoal.backends.cpu.runtime import flush
+from shoal.backends.loops.control import (
     BORDER,
     IDLE,
     IS_POSTED,
@@ -24,17 +35,6 @@ from shoal.backends.cpu.control import (
     WORLD_ROWS,
     WORLD_SPINS,
 )
-from shoal.backends.cpu.intrinsics import (
-    atomic_and,
-    atomic_or,
-    fetch_add,
-    give_way,
-    load,
-    nanoseconds,
-    nonnegative,
-    store,
-)
-from shoal.backends.cpu.runtime import flush
 
 
 @inner

@@ -8,7 +8,9 @@ from collections.abc import Iterable
 from typing import Any
 
 from shoal.backends.cpu.generator.statements import indent, join
-from shoal.backends.cpu.generator.writer import (
+from shoal.backends.cpu.kernels import exchange
+from shoal.backends.loops.specialize import RuleCall, Specializer, float_text, specialize
+from shoal.backends.loops.writer import (
     PhaseWriter,
     earlier_name,
     field_name,
@@ -16,8 +18,6 @@ from shoal.backends.cpu.generator.writer import (
     tail,
     write_function,
 )
-from shoal.backends.cpu.kernels import exchange
-from shoal.backends.cpu.specialize import RuleCall, Specializer, float_text, specialize
 from shoal.exchanges import Exchange, combining_rule
 from shoal.operators import Operator
 from shoal.program import Combiner, Vertex

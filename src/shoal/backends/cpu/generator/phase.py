@@ -14,11 +14,12 @@ import numpy as np
 
 from shoal.backends.cpu.generator.advance import write_advance
 from shoal.backends.cpu.generator.exchange import write_exchanges, write_preparation
-from shoal.backends.cpu.generator.flow import Flow
 from shoal.backends.cpu.generator.signature import LOOP_PARAMETERS, SHARD_PARAMETERS
 from shoal.backends.cpu.generator.statements import join
 from shoal.backends.cpu.generator.vertices import write_reduction, write_vertices
-from shoal.backends.cpu.generator.writer import (
+from shoal.backends.loops.finish import write_finish
+from shoal.backends.loops.flow import Flow
+from shoal.backends.loops.writer import (
     PhaseWriter,
     earlier_name,
     field_name,
@@ -27,8 +28,6 @@ from shoal.backends.cpu.generator.writer import (
     posted_name,
     tail,
 )
-from shoal.backends.cpu.kernels import superstep
-from shoal.backends.cpu.specialize import Specializer, specialize
 from shoal.exchanges import Sharing
 from shoal.operators import Operator, Recording
 from shoal.program import Phase
@@ -41,7 +40,7 @@ import numpy as np
 
 from shoal.backends.base import Reason
 from shoal.backends.cpu.compiler import compiled, inner
-from shoal.backends.cpu.control import *
+from shoal.backends.loops.control import *
 from shoal.backends.cpu.intrinsics import *
 from shoal.backends.cpu.runtime import *
 from shoal.backends.cpu.world import *
@@ -58,10 +57,6 @@ _WRITERS = {
     "reduce": write_reduction,
     "gather": write_reduction,
 }
-_SUPERSTEP_TEMPLATES = (
-    "write_trace", "local_reason", "slack", "next_direction", "bound_output", "agree_with_others", "is_over",
-    "adopt_queue", "adopt_buckets", "adopt_output", "take_level", "choose_direction", "finish",
-)  # fmt: skip
 
 
 @dataclass(frozen=True)
@@ -90,7 +85,7 @@ def write_phase(
     flow = Flow(recording, phase, None if duplication is None else Sharing(recording, phase), is_renumbered)
     writer = PhaseWriter(flow, phase, recording.fields, dtypes, is_weighted)
     lines = _superstep(writer)
-    _write_finish(writer)
+    write_finish(writer)
     swaps = [op.into for op in recording.operators if op.kind == "swap"]
     loop = _loop(writer, lines, swaps)
     text = HEADER.format(title=title) + "\n\n" + "\n\n\n".join([*writer.parts, loop]) + "\n"
@@ -144,34 +139,6 @@ def _serial_operator(writer: PhaseWriter, operator: Operator) -> list[str]:
         return []
     call = writer.call(operator.rules["rule"], is_serial=True)
     return [f"{field_name(operator.into[0])}[0] = {ast.unparse(call.to_ast({}))}"]
-
-
-def _write_finish(writer: PhaseWriter) -> None:
-    """Write the serial end of the superstep."""
-    phase, flow = writer.phase, writer.flow
-    producer = flow.producer(flow.result)
-    direction = "push" if producer is None else producer.options.get("direction", "push")
-    options = {
-        "HAS_OUTPUT": producer is not None or (flow.result is not None and flow.result.kind == "all"),
-        "IS_ORDERED": flow.ordered is not None,
-        "HAS_UNTIL": phase.until is not None,
-        "IS_SLIDING": flow.is_sliding,
-        "KEEP": phase.keep,
-        "HAS_BOTH": flow.needs_queue,
-        "IS_REPLAY": phase.begin == "replay",
-        "CAN_PULL": direction == "auto",
-        "ALWAYS_PULLS": direction == "pull",
-        "IS_MARKED": flow.is_marked(flow.result),
-        "IS_SHARDED": writer.sharing is not None,
-        "GROWS": flow.grows,
-        "HAS_REGIONS": bool(flow.regions),
-    }
-    shared = ("world",) if writer.sharing is not None else ()
-    until = {"UNTIL": writer.call(phase.until, is_serial=True) if phase.until else False}
-    for template in _SUPERSTEP_TEMPLATES:
-        state = writer.state(phase.until) if template == "finish" else []
-        specializer = Specializer(until, {}, options, state, shared=shared)
-        writer.parts.append("@inner()\n" + specialize(superstep, template, specializer))
 
 
 def _loop(writer: PhaseWriter, lines: list[str], swaps: list[tuple[str, ...]]) -> str:

@@ -8,9 +8,9 @@ from typing import Any
 
 import numpy as np
 
-from shoal.backends.cpu.generator.writer import PhaseWriter, field_name, partial_name, posted_name, write_function
 from shoal.backends.cpu.kernels import vertices
-from shoal.backends.cpu.specialize import RuleCall
+from shoal.backends.loops.specialize import RuleCall
+from shoal.backends.loops.writer import PhaseWriter, field_name, partial_name, posted_name, write_function
 from shoal.operators import Operator
 from shoal.program import Combiner, Scalar, add
 

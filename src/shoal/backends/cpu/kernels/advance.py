@@ -10,8 +10,11 @@ from __future__ import annotations
 
 import numpy as np
 
-from shoal.backends.cpu.control import BORDER, DEVICE, EDGES, OUTPUT
-from shoal.backends.cpu.hooks import (
+from shoal.backends.cpu.intrinsics import fetch_add, nonnegative, prefetch, trailing_zeros
+from shoal.backends.cpu.runtime import add_bit, flush, has_bit, next_piece, piece_size
+from shoal.backends.cpu.world import stash, tell
+from shoal.backends.loops.control import BORDER, DEVICE, EDGES, OUTPUT
+from shoal.backends.loops.hooks import (
     ALL_SOURCES,
     BEFORE,
     CHANGED,
@@ -33,9 +36,6 @@ from shoal.backends.cpu.hooks import (
     owner,
     voices,
 )
-from shoal.backends.cpu.intrinsics import fetch_add, nonnegative, prefetch, trailing_zeros
-from shoal.backends.cpu.runtime import add_bit, flush, has_bit, next_piece, piece_size
-from shoal.backends.cpu.world import stash, tell
 
 # Vertices whose edges are fetched before their turn: rows are scattered over memory, and the atomics of a rule keep the
 # processor from looking that far by itself.  8 to 16 measured alike on a Kronecker graph, a grid and their components.

@@ -16,7 +16,10 @@ from __future__ import annotations
 import numpy as np
 
 from shoal.backends.cpu.compiler import inner
-from shoal.backends.cpu.control import (
+from shoal.backends.cpu.intrinsics import fetch_add, load, nonnegative, population_count, store
+from shoal.backends.cpu.runtime import flush, has_bit
+from shoal.backends.cpu.world import mark, meet, note, num_items, posted, take_number, tell, unmark
+from shoal.backends.loops.control import (
     BORDER,
     BYTES_SENT,
     COMBINED,
@@ -34,7 +37,7 @@ from shoal.backends.cpu.control import (
     WORLD_ROUNDS,
     WORLD_ROUTED,
 )
-from shoal.backends.cpu.hooks import (
+from shoal.backends.loops.hooks import (
     ANNOUNCES,
     CAN_PULL,
     DIFFERS,
@@ -54,9 +57,6 @@ from shoal.backends.cpu.hooks import (
     RESET,
     TAKE,
 )
-from shoal.backends.cpu.intrinsics import fetch_add, load, nonnegative, population_count, store
-from shoal.backends.cpu.runtime import flush, has_bit
-from shoal.backends.cpu.world import mark, meet, note, num_items, posted, take_number, tell, unmark
 
 # Items whose vertices' values are fetched before their turn: they are scattered over memory.
 AHEAD_ITEMS = 16

@@ -18,39 +18,6 @@ from __future__ import annotations
 import numpy as np
 
 from shoal.backends.cpu.compiler import inner
-from shoal.backends.cpu.control import (
-    BLOCKS_USED,
-    CURRENT,
-    DEVICE,
-    EDGES,
-    ENTERED,
-    GENERATION,
-    HAS_SPILLED,
-    LOWEST,
-    NUM_PUBLISHED,
-    OUTPUT,
-    POSTED_LOWEST,
-    PUBLISHED_AT,
-    SHARES_OWN,
-    SPILLED,
-    STOP,
-    WORLD_DEVICES,
-)
-from shoal.backends.cpu.hooks import (
-    BEFORE,
-    CHANGED,
-    HAS_WEIGHTS,
-    HAS_WHERE,
-    IS_SHARDED,
-    PRIORITY,
-    RULE,
-    WHERE,
-    border,
-    dirty,
-    owner,
-    voices,
-    world,
-)
 from shoal.backends.cpu.intrinsics import (
     atomic_min,
     exchange,
@@ -73,6 +40,41 @@ from shoal.backends.cpu.runtime import (
     take_bit,
 )
 from shoal.backends.cpu.world import meet, note, posted, tell
+from shoal.backends.loops.control import (
+    BLOCKS_USED,
+    CURRENT,
+    DEVICE,
+    EDGES,
+    ENTERED,
+    FIRST,
+    GENERATION,
+    HAS_SPILLED,
+    LOWEST,
+    NEVER,
+    NUM_PUBLISHED,
+    OUTPUT,
+    POSTED_LOWEST,
+    PUBLISHED_AT,
+    SHARES_OWN,
+    SPILLED,
+    STOP,
+    WORLD_DEVICES,
+)
+from shoal.backends.loops.hooks import (
+    BEFORE,
+    CHANGED,
+    HAS_WEIGHTS,
+    HAS_WHERE,
+    IS_SHARDED,
+    PRIORITY,
+    RULE,
+    WHERE,
+    border,
+    dirty,
+    owner,
+    voices,
+    world,
+)
 
 NUM_NEAR = 256  # bins within reach of CURRENT; a power of two; more only lengthens the search for the lowest
 FAR = NUM_NEAR
@@ -80,8 +82,6 @@ FREE = NUM_NEAR + 1  # head of the thread's free chain
 FAR_LOWEST = NUM_NEAR + 2  # lowest priority in the far bin
 BINS_ROW = NUM_NEAR + 8
 NONE = -1
-NEVER = np.int64(2**62)  # beyond every priority
-FIRST = np.int64(-(2**62))  # before every priority
 
 ENTRIES = 64  # vertices per block: 256 bytes, long enough to stream, short enough to share out a bucket of hubs
 # A thread goes on alone with what it added to the current bucket for this many edges: a superstep's two barriers cost

@@ -10,10 +10,10 @@ from __future__ import annotations
 import numpy as np
 
 from shoal.backends.cpu.compiler import inner
-from shoal.backends.cpu.control import EDGES
-from shoal.backends.cpu.hooks import ADD, COMBINE, FINISH, FROM_QUEUE, HAS_MARKS, IDENTITY, RULE, STORE, ZERO
 from shoal.backends.cpu.intrinsics import atomic_and, fetch_add, nonnegative
 from shoal.backends.cpu.runtime import flush, next_piece, piece_size
+from shoal.backends.loops.control import EDGES
+from shoal.backends.loops.hooks import ADD, COMBINE, FINISH, FROM_QUEUE, HAS_MARKS, IDENTITY, RULE, STORE, ZERO
 
 # Vertices per block.  A block of the heaviest vertices is the longest a thread can lag behind the others; 1024 vertices
 # keep a block's sums in registers for long and leave 1,000 rows for a million vertices.

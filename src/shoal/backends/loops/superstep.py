@@ -12,7 +12,7 @@ from __future__ import annotations
 import numpy as np
 
 from shoal.backends.base import Reason
-from shoal.backends.cpu.control import (
+from shoal.backends.loops.control import (
     BEGIN,
     BUDGET,
     BYTES_SENT,
@@ -38,6 +38,7 @@ from shoal.backends.cpu.control import (
     MAX_SUPERSTEPS,
     MESSAGES,
     NEEDED,
+    NEVER,
     NUM_EDGES,
     NUM_LOCAL,
     NUM_VERTICES,
@@ -62,7 +63,7 @@ from shoal.backends.cpu.control import (
     UNLIMITED,
     WORLD_DEVICES,
 )
-from shoal.backends.cpu.hooks import (
+from shoal.backends.loops.hooks import (
     ALWAYS_PULLS,
     CAN_PULL,
     GROWS,
@@ -77,11 +78,13 @@ from shoal.backends.cpu.hooks import (
     IS_SLIDING,
     KEEP,
     UNTIL,
+    load,
+    meet,
+    nanoseconds,
+    posted,
+    store,
     world,
 )
-from shoal.backends.cpu.intrinsics import load, nanoseconds, store
-from shoal.backends.cpu.kernels.ordered import NEVER
-from shoal.backends.cpu.world import meet, posted
 
 
 def finish(control, trace, levels, knobs, queue, indptr, STATE, SHARED):

@@ -20,6 +20,10 @@ def _hook(**arguments: Any) -> Any:
     raise TypeError("a hook exists only in templates")
 
 
+def _function(*arguments: Any) -> Any:
+    raise TypeError("a backend's own function exists only in templates")
+
+
 RULE = WHERE = PRIORITY = FINISH = UNTIL = _hook
 STORE = _hook  # keep the partial values of a block of vertices
 FETCH = _hook  # ask for the state of a vertex at the other end of an edge that will be looked at soon
@@ -41,6 +45,8 @@ owner: Any = None
 dirty: Any = None
 voices: Any = None
 border: Any = None
+# Functions of the backend that the end of a superstep calls.
+load = store = nanoseconds = meet = posted = _function
 
 
 def _combiner(*arguments: Any) -> Any:

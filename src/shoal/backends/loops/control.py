@@ -79,6 +79,8 @@ def control_size(num_operators: int) -> int:
 
 
 UNLIMITED = 2**62  # more than anything that is counted
+NEVER = 2**62  # beyond every priority
+FIRST = -(2**62)  # before every priority
 
 
 PUSH = 0

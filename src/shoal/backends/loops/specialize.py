@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Turn templates and rules into the source of a generated module (see `shoal.backends.cpu.hooks`)."""
+"""Turn templates and rules into the source of a generated module (see `shoal.backends.loops.hooks`)."""
 
 from __future__ import annotations
 

@@ -10,8 +10,8 @@ from typing import Any
 
 import numpy as np
 
-from shoal.backends.cpu.generator.flow import Flow
-from shoal.backends.cpu.specialize import GLOBAL_IDS, Renumbering, RuleCall, Specializer, specialize, write_rule
+from shoal.backends.loops.flow import Flow
+from shoal.backends.loops.specialize import GLOBAL_IDS, Renumbering, RuleCall, Specializer, specialize, write_rule
 from shoal.exchanges import Sharing
 from shoal.operators import Operator
 from shoal.program import Field, Phase, Scalar, Vertex

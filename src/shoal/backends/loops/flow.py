@@ -13,7 +13,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from functools import cached_property
 
-from shoal.backends.cpu.control import LINE, OUTPUTS
+from shoal.backends.loops.control import LINE, OUTPUTS
 from shoal.errors import ProgramError
 from shoal.exchanges import Sharing
 from shoal.operators import Frontier, Operator, Recording

@@ -1,0 +1,78 @@
+# SPDX-License-Identifier: Apache-2.0
+"""GPUs as a backend: its devices, its compiled phases and their runs, by the names that execution knows."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from shoal.backends.base import Session, Types
+from shoal.backends.cuda.device import CUDADevice, Shard, find_device, import_cupy
+from shoal.backends.cuda.phase_run import PhaseRun
+from shoal.backends.cuda.phases import LoadedPhase, load_phase
+from shoal.program import Field, Phase, Program
+
+if TYPE_CHECKING:
+    from shoal.config import DeviceSpec
+    from shoal.strategies.communication import Schedule
+    from shoal.strategies.memory import Allowance, Scheme
+
+
+class CUDABackend:
+    """NVIDIA GPUs."""
+
+    kind = "cuda"
+
+    def make_devices(self, spec: DeviceSpec) -> list[CUDADevice]:
+        """Return the GPUs that are asked for."""
+        return [find_device(number) for number in spec.numbers]
+
+    def load(
+        self, program: Program, phase: Phase, types: Types, direction: str, duplication: str | None
+    ) -> LoadedPhase:
+        """Write a phase for the types of a graph, or find it written."""
+        assert duplication is None
+        return load_phase(program, phase, types, direction)
+
+    def begin(
+        self, shards: Sequence[Shard], fields: dict[str, Field], phases: Sequence[tuple[Phase, LoadedPhase]],
+        schedule: Schedule | None, state: dict[str, Any], knobs: tuple[float, float], title: str, scheme: Scheme,
+    ) -> Session:  # fmt: skip
+        """Put a program's state on a GPU."""
+        return OneGPU(shards[0], phases, state, knobs)
+
+
+class OneGPU:
+    """A program on one GPU, which has its whole state."""
+
+    def __init__(
+        self, shard: Shard, phases: Sequence[tuple[Phase, LoadedPhase]], state: dict[str, Any],
+        knobs: tuple[float, float],
+    ) -> None:  # fmt: skip
+        self.shard, self.phases, self.knobs = shard, phases, knobs
+        cupy = import_cupy()
+        with shard.device.use():
+            self.state = {name: cupy.asarray(value) if isinstance(value, np.ndarray) else value
+                          for name, value in state.items()}  # fmt: skip
+        self.kept: dict[str, Any] = {}
+        self.runs: list[PhaseRun] = []
+
+    def begin_phase(self, number: int, frontier: np.ndarray | None, allowances: Sequence[Allowance]) -> PhaseRun:
+        """Return a run of one phase, ready to begin."""
+        phase, code = self.phases[number]
+        with self.shard.device.use():
+            run = PhaseRun(code, phase, self.shard, self.state, self.kept, frontier, self.knobs, allowances[0])
+        self.runs.append(run)
+        return run
+
+    def skip_phase(self) -> None:
+        """Note that there is nothing to replay."""
+        self.kept.clear()
+
+    def end(self, state: dict[str, Any]) -> None:
+        """Put what the GPU has into the state on the host."""
+        for name, value in self.state.items():
+            if isinstance(state[name], np.ndarray) and state[name].flags.writeable:
+                value.get(out=state[name])

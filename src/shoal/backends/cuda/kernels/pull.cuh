@@ -1,0 +1,123 @@
+// SPDX-License-Identifier: Apache-2.0
+// Pull advance: every vertex that wants a visit looks among its sources for one of the frontier.
+//
+// A warp has the 32 vertices of a word of the bitmaps, so it writes both words without atomics.  A lane tries a few edges
+// of its vertex; what is left then, long lists without a hit, the whole warp goes through together.  `remaining` holds
+// the vertices that may still want a visit.  A rule is shareable if several edges of a destination may be visited at once:
+// it can push, too, or it only stores.
+#pragma once
+
+#include "loop.cuh"
+
+namespace shoal {
+
+constexpr int TRIES = 8;  // edges that a lane looks at by itself: a warp waits for its slowest lane
+
+template <class Op, class Vertex, class Edge>
+INLINE void pull(const Op& op, Index* control, Index num_vertices, const Word32* front, Word32* back,
+                                     Word32* remaining, const Edge* indptr, const Vertex* indices) {
+    Index joined_total = 0, visited = 0;
+    const Index num_words = (num_vertices + WARP - 1) / WARP;
+    for (Index word = warp_in_grid(); word < num_words; word += warps_in_grid()) {
+        const Word32 wanting = remaining[word];
+        if (wanting == 0) {
+            if (lane() == 0) back[word] = 0;
+            continue;
+        }
+        Index dst = word * WARP + lane();
+        __builtin_assume(dst >= 0);
+        Index edge = 0, stop = 0;
+        bool wants = wanting >> lane() & 1u;
+        if (wants) {
+            edge = indptr[dst];
+            stop = indptr[dst + 1];
+            wants = edge < stop && op.where(dst);
+        }
+        bool joined = false, is_searching = wants;
+        visited -= wants ? edge : 0;
+        for (int i = 0; i < TRIES && is_searching && edge < stop; i++, edge++) {
+            Index src = indices[edge];
+            __builtin_assume(src >= 0);
+            if (Op::ALL_SOURCES || has_bit(front, src)) {
+                if (op.visit_own(src, dst, edge)) joined = true;
+                if (Op::EARLY_EXIT && !op.where(dst)) is_searching = false;
+            }
+        }
+        for (Word32 rest = __ballot_sync(ALL_LANES, is_searching && edge < stop); rest != 0; rest &= rest - 1) {
+            const int owner = __ffs(rest) - 1;
+            Index at = __shfl_sync(ALL_LANES, edge, owner);
+            const Index end = __shfl_sync(ALL_LANES, stop, owner);
+            const Index target = __shfl_sync(ALL_LANES, dst, owner);
+            bool has_found = false;
+            while (at < end && !has_found) {
+                Index mine = at + lane();
+                Index src = mine < end ? Index(indices[mine]) : 0;
+                bool is_hit = mine < end && (Op::ALL_SOURCES || has_bit(front, src));
+                if constexpr (!Op::EARLY_EXIT || Op::IS_SHAREABLE) {
+                    bool joins = is_hit && op.visit(src, target, mine);
+                    if (__any_sync(ALL_LANES, joins) && lane() == owner) joined = true;
+                    __syncwarp();
+                    if (Op::EARLY_EXIT) has_found = __any_sync(ALL_LANES, is_hit) && !op.where(target);
+                } else {
+                    // One lane after the other: the vertex is one thread's at a time, as its rule was promised.
+                    Word32 hits = __ballot_sync(ALL_LANES, is_hit);
+                    for (; hits != 0 && !has_found; hits &= hits - 1) {
+                        const int hit = __ffs(hits) - 1;
+                        Index from = __shfl_sync(ALL_LANES, src, hit);
+                        if (lane() == owner) {
+                            if (op.visit_own(from, target, at + hit)) joined = true;
+                            has_found = !op.where(target);
+                        }
+                        has_found = __shfl_sync(ALL_LANES, has_found, owner);
+                    }
+                }
+                at += WARP;
+            }
+            if (lane() == owner) edge = smaller(at, end);
+        }
+        visited += wants ? edge : 0;
+        const Word32 joined_bits = __ballot_sync(ALL_LANES, joined);
+        const Word32 kept = __ballot_sync(ALL_LANES, wants && (!Op::EARLY_EXIT || op.where(dst)));
+        if (lane() == 0) {
+            back[word] = joined_bits;
+            remaining[word] = kept;
+            joined_total += __popc(joined_bits);
+        }
+    }
+    add_up(control, OUTPUT, joined_total);
+    add_up(control, EDGES, visited);
+}
+
+// Turn to pull if that is less to do for this very frontier; all blocks call it before a push.
+//
+// A push visits the frontier's edges.  A vertex that pulls goes through its list until it meets one of them: one in so
+// many edges as the frontier has of all.  A step of a pull costs less than an edge of a push, by PULL_COST as measured.
+// Edges are counted only where vertices with the most edges of all would make the difference.
+constexpr double PULL_COST = 0.25, USUAL_KNOB = 0.01;
+
+template <class Vertex, class Edge>
+INLINE void reconsider(Index* control, Index& generation, const double* knobs, const Vertex* queue,
+                                           const Edge* indptr, Index max_degree) {
+    if (control[HAS_PULLED] != 0 || control[HAS_QUEUE] == 0) return;
+    const double unvisited = double(control[NUM_VERTICES] - control[NUM_VISITED]);
+    const double limit = PULL_COST * knobs[0] / USUAL_KNOB * unvisited * double(control[NUM_EDGES]);
+    const double most = double(control[SIZE]) * double(max_degree);
+    if (most * most <= limit) return;
+    Index num_edges = 0;
+    for (Index position = control[BEGIN] + thread_in_grid(); position < control[END]; position += threads_in_grid()) {
+        Index vertex = queue[position];
+        num_edges += Index(indptr[vertex + 1]) - Index(indptr[vertex]);
+    }
+    add_up(control, FRONTIER_EDGES, num_edges);
+    meet(control, generation, [=](Index* control) {
+        if (threadIdx.x != 0) return;
+        const double found = double(control[FRONTIER_EDGES]);
+        control[FRONTIER_EDGES] = 0;
+        if (found * found > limit) {
+            control[DIRECTION] = PULL;
+            control[HAS_PULLED] = 1;
+        }
+    });
+}
+
+}  // namespace shoal

@@ -1,0 +1,267 @@
+# SPDX-License-Identifier: Apache-2.0
+"""One run of one phase on a GPU: its control block, its buffers, and the one door to its kernel."""
+
+from __future__ import annotations
+
+import time
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from shoal.backends.base import Reason
+from shoal.backends.cuda.device import Shard, import_cupy, num_words
+from shoal.backends.cuda.generator.phase import BLOCK_THREADS, BLOCKS_PER_PROCESSOR, KERNEL
+from shoal.backends.cuda.modules import Kernel, make_kernel
+from shoal.backends.cuda.phases import LoadedPhase
+from shoal.backends.loops import control as slot
+from shoal.errors import ArgumentError
+from shoal.program import Constant, Phase
+
+if TYPE_CHECKING:
+    from shoal.strategies.memory import Allowance
+
+TRACE_ROWS = 8192  # supersteps between two visits of Python
+FEWEST_PIECES = 1 << 20  # so that the edges of few vertices can be dealt to all warps
+SPIN_SECONDS = 0.002  # for so long the host looks all the time whether a kernel has ended, then now and then
+NAP_SECONDS = 0.0005
+
+
+class PhaseRun:
+    """One run of one phase on one GPU: `resume` until it is done."""
+
+    def __init__(
+        self, loaded: LoadedPhase, phase: Phase, shard: Shard, state: dict[str, Any], kept: dict[str, Any],
+        frontier: np.ndarray | None, knobs: tuple[float, float], allowance: Allowance,
+    ) -> None:  # fmt: skip
+        self.loaded, self.phase, self.shard, self.state, self.kept = loaded, phase, shard, state, kept
+        self.cupy = import_cupy()
+        self.source, self.flow = loaded.source, loaded.source.flow
+        if self.flow.grows and allowance.scheme.name not in ("fused", "fixed"):
+            raise ArgumentError(f"memory={allowance.scheme.name!r} is not possible on a GPU; allowed: fused, fixed")
+        graph = shard.graph
+        self.num_vertices = graph.num_vertices
+        self.kernel_seconds = 0.0
+        self.num_blocks = BLOCKS_PER_PROCESSOR * shard.device.num_processors
+        self.stream = self.cupy.cuda.get_current_stream()
+        self.control = np.zeros(self.source.control_length, np.int64)
+        self.rows: list[np.ndarray] = []
+        self.reason = Reason.RUNNING
+        self.knobs = self.cupy.asarray(np.array(knobs))
+        self._make_buffers()
+        self._prepare(frontier)
+        allowance.budget.check(self.nbytes)
+        self.device_control = self.cupy.asarray(self.control)
+        self.kernel = _load(loaded, shard.device.number)
+
+    def _make_buffers(self) -> None:
+        cupy, n, flow, vertex = self.cupy, self.num_vertices, self.flow, self.shard.graph.indices.dtype
+        self.trace = cupy.empty((TRACE_ROWS, slot.NUM_TRACE_COLUMNS), cupy.int64)
+        words = num_words(n)
+        bitmaps = flow.uses_bitmaps
+        self.bitmaps = [cupy.zeros(words if bitmaps else 1, cupy.uint32) for _ in range(2)]
+        needs_remaining = flow.pulls or flow.ordered is not None
+        self.remaining = cupy.zeros(words if needs_remaining else 1, cupy.uint32)
+        if flow.pulls:
+            self.remaining[:] = self.shard.wanting
+        pushes = any(op.kind == "advance" and op.options["direction"] != "pull" for op in flow.operators)
+        pieces = max(self.shard.max_pieces, FEWEST_PIECES) if pushes and self.shard.max_pieces else 0
+        self.pieces = (cupy.empty(pieces, vertex), cupy.empty(pieces, cupy.uint32)) if pieces else (None, None)
+        gathers = any(op.kind == "gather" for op in flow.operators)
+        self.row_tables = self.shard.rows if gathers else (None, None, None)
+        num_pieces = 0 if self.row_tables[2] is None else len(self.row_tables[2])
+        self.row_values = cupy.empty(max(num_pieces, 1), cupy.uint64)
+        self.piles = [cupy.empty(n if flow.ordered is not None else 1, vertex) for _ in range(2)]
+        self.partials = cupy.empty(max(self.source.partial_bytes * self.num_blocks, 1), cupy.uint8)
+        if self.phase.begin == "replay":
+            begin = int(self.kept["levels"][self.kept["count"]]) if self.kept.get("count") else 0
+            queue = self.kept.get("queue", cupy.empty(1, vertex))
+            length = begin + self.queue_length
+            if len(queue) < length:
+                longer = cupy.empty(length, vertex)
+                longer[:begin] = queue[:begin]
+                queue = longer
+            self.queue, self.levels = queue, self.kept.get("device_levels", cupy.zeros(2, cupy.int64))
+            return
+        self.queue = cupy.empty(max(self.queue_length, 1), vertex)
+        self.levels = cupy.empty((n * (self.phase.joins or 1) if self.phase.keep else 0) + 2, cupy.int64)
+
+    @property
+    def num_frontiers(self) -> int:
+        """Entries of the queue for the frontiers that go from superstep to superstep: all of them, or two in turn."""
+        if self.flow.ordered is not None:
+            return 2 * self.num_vertices
+        if not self.flow.uses_frontier or self.phase.begin == "replay":
+            return 0
+        return self.num_vertices * (2 if self.phase.joins is None else self.phase.joins)
+
+    @property
+    def queue_length(self) -> int:
+        """Entries of the queue: frontiers, and outputs that do not leave the step."""
+        return self.num_frontiers + self.num_vertices * len(self.flow.regions)
+
+    @property
+    def nbytes(self) -> int:
+        """Bytes of the buffers."""
+        arrays = [self.trace, *self.bitmaps, self.remaining, *self.pieces, self.row_values, *self.piles, self.partials,
+                  self.queue, self.levels]  # fmt: skip
+        return sum(array.nbytes for array in arrays if array is not None)
+
+    def _prepare(self, frontier: np.ndarray | None) -> None:
+        graph, control, flow, n = self.shard.graph, self.control, self.flow, self.num_vertices
+        control[slot.NUM_VERTICES], control[slot.NUM_EDGES] = n, graph.num_edges
+        control[slot.NUM_LOCAL] = control[slot.NUM_OWNED] = n
+        limit = self.phase.max_supersteps
+        control[slot.MAX_SUPERSTEPS] = slot.UNLIMITED if limit is None else limit
+        control[slot.BUDGET] = slot.UNLIMITED
+        size = n if frontier is None else len(frontier)
+        control[slot.SIZE] = control[slot.LOCAL_SIZE] = size
+        num_frontiers = self.num_frontiers
+        control[slot.ROOM] = control[slot.CEILING] = control[slot.CAPACITY] = n
+        control[slot.INTERMEDIATE] = num_frontiers
+        control[slot.QUEUE_END] = min(num_frontiers, (self.phase.joins or 0) * n)
+        if self.phase.begin == "replay":
+            self._begin_replay()
+        elif flow.ordered is not None:
+            self._begin_pile(frontier)
+        elif flow.uses_frontier:
+            self._begin_queue(frontier, size)
+
+    def _begin_queue(self, frontier: np.ndarray | None, size: int) -> None:
+        """Write the first frontier."""
+        control, cupy = self.control, self.cupy
+        vertices = np.arange(size) if frontier is None else frontier
+        self.queue[:size] = cupy.asarray(vertices.astype(self.queue.dtype))
+        control[slot.END] = size
+        control[slot.NUM_VISITED] = size
+        control[slot.OUT_BASE] = size if self.flow.is_sliding else self.num_vertices
+        control[slot.HAS_QUEUE] = 1
+        if self.phase.keep:
+            self.levels[:2] = cupy.asarray(np.array([0, size]))
+            control[slot.HISTORY] = 1
+
+    def _begin_replay(self) -> None:
+        """Begin with the last of the frontiers kept; what the step itself makes goes behind them."""
+        control, count = self.control, self.kept.get("count", 0)
+        begin, end = (int(bound) for bound in self.kept["levels"][count - 1 : count + 1]) if count else (0, 0)
+        control[slot.INTERMEDIATE] = end
+        control[slot.HISTORY] = count
+        control[slot.BEGIN], control[slot.END] = begin, end
+        control[slot.SIZE] = control[slot.LOCAL_SIZE] = end - begin
+        control[slot.HAS_QUEUE] = 1
+
+    def _begin_pile(self, frontier: np.ndarray | None) -> None:
+        """Let the first frontier wait: the kernel knows its priorities, Python does not."""
+        control, cupy, n = self.control, self.cupy, self.num_vertices
+        vertices = np.arange(n) if frontier is None else frontier
+        self.piles[0][: len(vertices)] = cupy.asarray(vertices.astype(self.queue.dtype))
+        flags = np.zeros(num_words(n) * 32, np.uint8)
+        flags[vertices] = 1
+        self.remaining[:] = cupy.asarray(np.packbits(flags, bitorder="little").view(np.uint32))
+        control[self.source.slot("PILE")] = len(vertices)
+        control[self.source.slot("PILE_DUE")] = 1
+        control[slot.CURRENT], control[slot.LOWEST] = slot.FIRST, slot.NEVER
+        control[slot.OUT_BASE] = n
+        control[slot.LOCAL_SIZE] = 0
+
+    def _arguments(self) -> list[Any]:
+        out = self.shard.edges(incoming=False)
+        incoming = self.shard.edges(incoming=True) if self.source.uses_in_edges else out
+        row_vertices, row_firsts, row_owners = self.row_tables
+        num_rows = 0 if row_vertices is None else len(row_vertices)
+        arguments = [
+            self.device_control, self.trace, TRACE_ROWS, self.levels, len(self.levels), self.knobs, *out, *incoming,
+            self.queue, len(self.queue), *self.bitmaps, self.remaining, num_words(self.num_vertices), *self.pieces,
+            0 if self.pieces[0] is None else len(self.pieces[0]), self.shard.graph.max_degree,
+            num_rows, row_vertices, row_firsts, row_owners, self.row_values, *self.piles, self.partials,
+        ]  # fmt: skip
+        for name, declared in self.source.fields.items():
+            value = self.state[name]
+            if isinstance(declared, Constant) and not declared.is_array:
+                arguments.append(self.source.dtypes[name].type(value))
+            elif isinstance(declared, Constant):
+                arguments += [value, len(value)]
+            else:
+                arguments.append(value)
+        return [np.int64(argument) if isinstance(argument, int) else argument for argument in arguments]
+
+    @property
+    def is_empty(self) -> bool:
+        """Whether there is nothing to do at all."""
+        return (self.phase.begin == "replay" and self.control[slot.HISTORY] == 0) or (
+            self.phase.begin != "replay" and self.control[slot.SIZE] == 0
+        )
+
+    def resume(self) -> Reason:
+        """Run until the kernel comes back, and return why."""
+        cupy = self.cupy
+        self.control[slot.REASON] = self.control[slot.TRACE_ROWS] = 0
+        self.device_control.set(self.control)
+        begin, end = cupy.cuda.Event(), cupy.cuda.Event()
+        begin.record(self.stream)
+        self.kernel(self.num_blocks, BLOCK_THREADS, *self._arguments(), is_cooperative=True)
+        end.record(self.stream)
+        self._await(end)
+        self.kernel_seconds += cupy.cuda.get_elapsed_time(begin, end) / 1e3
+        self.control = self.device_control.get()
+        self.rows.append(self.trace[: self.control[slot.TRACE_ROWS]].get())
+        self.reason = Reason(int(self.control[slot.REASON]))
+        self._keep()
+        return self.reason
+
+    def _await(self, event: Any) -> None:
+        """Wait for the kernel; Ctrl-C ends it at its next superstep."""
+        began = time.perf_counter()
+        try:
+            while not event.done:
+                if time.perf_counter() - began > SPIN_SECONDS:
+                    time.sleep(NAP_SECONDS)
+        except KeyboardInterrupt:
+            self._stop()
+            event.synchronize()
+            raise
+
+    def _stop(self) -> None:
+        """Write into the control block while the kernel runs."""
+        with self.cupy.cuda.Stream(non_blocking=True) as beside:
+            self.device_control[slot.STOP : slot.STOP + 1].set(np.array([Reason.STOPPED], np.int64), stream=beside)
+            beside.synchronize()
+
+    def _keep(self) -> None:
+        """Hand over what a later phase may replay, and let fields change places."""
+        if self.phase.keep:
+            count = int(self.control[slot.HISTORY])
+            bounds = self.levels[: count + 1].get()
+            self.kept.update(count=count, levels=bounds, device_levels=self.levels, queue=self.queue)
+        if self.reason == Reason.DONE and self.control[slot.SWAPPED] & 1:
+            for left, right in self.source.swaps:
+                self.state[left], self.state[right] = self.state[right], self.state[left]
+
+    def grow(self) -> None:
+        """Make room for what the next superstep needs; a GPU's queues have room for all vertices."""
+        raise AssertionError("a queue with room for every vertex needs no more")
+
+    def take_rows(self) -> list[list[np.ndarray]]:
+        """Hand over the rows of the trace since the last time."""
+        rows, self.rows = self.rows, []
+        return [rows]
+
+    @property
+    def peaks(self) -> list[int]:
+        """The most bytes that the device's buffers took."""
+        return [self.nbytes]
+
+    @property
+    def room_factor(self) -> float:
+        """The room that an output got, in parts of the device's vertices."""
+        return 1.0
+
+
+_kernels: dict[tuple[int, int], tuple[LoadedPhase, Kernel]] = {}  # by phase and device; a phase that is kept stays so
+
+
+def _load(loaded: LoadedPhase, device: int) -> Kernel:
+    """Return a phase's kernel on the current GPU."""
+    key = (id(loaded), device)
+    if key not in _kernels:
+        _kernels[key] = (loaded, make_kernel(loaded.cubin, KERNEL))
+    return _kernels[key][1]

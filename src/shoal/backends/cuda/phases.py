@@ -1,0 +1,98 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Compiled phases: the kernel of each is written once for a recording and the types of a graph, and built on demand."""
+
+from __future__ import annotations
+
+import functools
+import hashlib
+import threading
+from dataclasses import dataclass
+from typing import Any
+
+from shoal.backends.base import Types
+from shoal.backends.cuda.compiler import DeviceFunction, build
+from shoal.backends.cuda.exports import Export
+from shoal.backends.cuda.generator import PhaseSource, write_phase
+from shoal.backends.loops.recordings import recording_key
+from shoal.errors import ProgramError
+from shoal.operators import check_phase, force_direction, record
+from shoal.program import Phase, Program, field_dtype
+
+_phases: dict[Any, LoadedPhase] = {}
+_lock = threading.RLock()  # Numba compiles one function at a time
+
+
+@dataclass(frozen=True, eq=False)
+class LoadedPhase:
+    """A phase as source; `cubin` compiles it for an architecture."""
+
+    source: PhaseSource
+    title: str
+
+    @property
+    def uses_in_edges(self) -> bool:
+        """Whether it looks at incoming edges."""
+        return self.source.uses_in_edges
+
+    @property
+    def is_open(self) -> bool:
+        """Whether only the run shows how much room it needs."""
+        return self.source.flow.is_open
+
+    def functions(self) -> list[DeviceFunction]:
+        """Return the functions in Python that the kernel calls."""
+        module = self.source.module
+        return [DeviceFunction(f"{module}\0{export}", functools.partial(_compile, module, export))
+                for export in self.source.exports]  # fmt: skip
+
+    def cubin(self, arch: str) -> bytes:
+        """Return the machine code, compiled now or found on disk."""
+        with _lock:
+            return build(self.source.text, arch, self.functions(), caches_in_l1=self.source.caches_in_l1)
+
+
+def load_phase(program: Program, phase: Phase, types: Types, direction: str) -> LoadedPhase:
+    """Write a phase for the types of a graph, or find it written."""
+    recording = record(program, phase.step)
+    force_direction(recording, direction)
+    check_phase(recording, phase)
+    key = (recording_key(recording, phase), types)
+    loaded = _phases.get(key)
+    if loaded is None:
+        dtypes = {name: field_dtype(declared, types[0]) for name, declared in recording.fields.items()}
+        title = type(program).__name__
+        loaded = _phases[key] = LoadedPhase(write_phase(recording, phase, dtypes, types, title=title), title)
+    return loaded
+
+
+@functools.cache
+def _module(text: str) -> dict[str, Any]:
+    """Run the text of a module of rules."""
+    name = f"shoal_rules_{hashlib.sha256(text.encode()).hexdigest()[:16]}"
+    namespace: dict[str, Any] = {"__name__": name}
+    exec(compile(text, f"<{name}>", "exec"), namespace)
+    return namespace
+
+
+def _compile(module: str, export: Export, arch: str) -> bytes:
+    """Return the LTO-IR of one function."""
+    from numba import cuda
+    from numba.core import errors
+    from numba.cuda.core import errors as cuda_errors
+
+    number = int(arch.removeprefix("sm_"))
+    try:
+        code, _ = cuda.compile(
+            _module(module)[export.name], export.numba_signature(), abi="c", abi_info={"abi_name": export.name},
+            cc=divmod(number, 10), output="ltoir", forceinline=True,
+        )  # fmt: skip
+    except (errors.NumbaError, cuda_errors.NumbaError) as error:  # types are Numba's own, if it is there
+        raise ProgramError(f"{export.title} cannot be compiled for a GPU: {_reason(error)}") from None
+    return code
+
+
+def _reason(error: Exception) -> str:
+    """Return the line of Numba's message that says what is wrong."""
+    lines = [line.strip() for line in str(error).splitlines() if line.strip()]
+    told = [line for line in lines if "Error" in line or "atomic" in line]
+    return (told or lines or [type(error).__name__])[-1]

@@ -1,0 +1,64 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Every algorithm gives on a GPU what it gives on a CPU, whose results other tests compare with other libraries."""
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+import shoal
+from graphs import SPECIAL, WIDTHS, graphs, random_graph
+from shoal import generate
+from test_every_config import ALGORITHMS, assert_same, with_widths
+
+TYPES = list(zip(WIDTHS, ["int32", "float32", "float64"], strict=True))
+
+
+@pytest.mark.parametrize("name", SPECIAL)
+@pytest.mark.parametrize("algorithm", ALGORITHMS)
+def test_special_graphs(algorithm, name):
+    graph = SPECIAL[name]()
+    if algorithm.startswith("sssp") and graph.min_weight is not None and graph.min_weight < 0:
+        pytest.skip("sssp refuses negative weights")
+    run = ALGORITHMS[algorithm]
+    assert_same(run(graph, devices="cuda"), run(graph))
+
+
+@pytest.mark.parametrize(("widths", "weights"), TYPES, ids=str)
+@pytest.mark.parametrize("is_directed", [False, True])
+@pytest.mark.parametrize("algorithm", ALGORITHMS)
+def test_random_graphs(algorithm, is_directed, weights, widths):
+    run = ALGORITHMS[algorithm]
+    for num_vertices, num_edges, skew in ((50, 200, 1.0), (3000, 20000, 3.0), (20000, 400000, 6.0)):
+        graph = random_graph(num_vertices, num_edges, seed=num_edges, directed=is_directed, weights=weights, skew=skew)
+        graph = with_widths(graph, widths)
+        assert_same(run(graph, devices="cuda"), run(graph))
+
+
+@pytest.mark.parametrize("algorithm", ALGORITHMS)
+def test_drawn_graphs(algorithm):
+    run = ALGORITHMS[algorithm]
+
+    @settings(max_examples=40, deadline=None)
+    @given(data=st.data())
+    def check(data):
+        graph = data.draw(graphs(weights="int32", min_vertices=3, max_vertices=40))
+        assert_same(run(graph, devices="cuda"), run(graph))
+
+    check()
+
+
+@pytest.mark.parametrize("algorithm", ALGORITHMS)
+def test_grids_and_hubs(algorithm):
+    run = ALGORITHMS[algorithm]
+    grid, kronecker = generate.grid(150, 200, drop=0.1, weights=(1, 64)), generate.rmat(14, 16, weights=(1, 64))
+    for graph in (grid, kronecker, random_graph(30000, 100000, seed=1, weights="int32", skew=40.0)):
+        if algorithm.startswith("betweenness") and graph.num_edges < 200_000:
+            continue  # too many shortest paths
+        assert_same(run(graph, devices="cuda"), run(graph))
+
+
+def test_a_source_that_is_a_hub():
+    star = shoal.Graph.from_edges(np.zeros(50_000, np.int64), np.arange(1, 50_001))
+    found = shoal.bfs(star, 0, devices="cuda", validate=True)
+    assert found.distance.tolist() == [0] + [1] * 50_000

@@ -1,0 +1,167 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Every phase of the algorithms compiles for GPUs, on a machine that has none, and its rules are put in place."""
+
+import re
+
+import numpy as np
+import pytest
+
+from shoal import (
+    Constant,
+    Phase,
+    Program,
+    ProgramError,
+    Scalar,
+    Vertex,
+    add,
+    advance,
+    atomic,
+    compute,
+    everything,
+    filter,
+    maximum,
+    minimum,
+    reduce,
+    rule,
+    update,
+)
+from shoal.algorithms.betweenness import Betweenness
+from shoal.algorithms.bfs import BFS, BatchBFS, SmallestParents
+from shoal.algorithms.components import Components
+from shoal.algorithms.pagerank import PageRank
+from shoal.algorithms.sssp import SSSP, FlatParents, TightParents
+from shoal.backends.cuda.compiler import compile_and_link
+from shoal.backends.cuda.phases import load_phase
+
+INT32, INT64, FLOAT32, FLOAT64 = (np.dtype(name) for name in ("int32", "int64", "float32", "float64"))
+#: Types of ids, offsets and weights, each with an architecture.
+TARGETS = [((INT32, INT32, INT32), "sm_80"), ((INT32, INT64, None), "sm_90"), ((INT64, INT64, FLOAT32), "sm_100")]
+
+
+class EveryAtomic(Program):
+    """All atomics on all types of elements, in a push that others may make at once."""
+
+    flag = Vertex("bool")
+    small = Vertex("uint8")
+    short = Vertex("int16")
+    whole = Vertex("int64")
+    word = Vertex("uint64")
+    single = Vertex("float32")
+    double = Vertex("float64")
+    rows = Vertex("float64", width=3)
+    largest = Scalar("float64", combine=maximum)
+    least = Scalar("uint8", combine=minimum)
+    total = Scalar("float32", combine=add)
+    table = Constant("int32", is_array=True)
+    limit = Constant("float64")
+
+    @rule
+    def touch(src, dst, edge, weight, superstep, flag, small, short, whole, word, single, double, rows, table, limit):
+        atomic.bit_or(flag, dst, True)
+        atomic.bit_and(small, dst, 7)
+        atomic.add(short, dst, 1)
+        atomic.max(whole, dst, edge)
+        atomic.min(word, dst, src)
+        atomic.exchange(single, dst, weight)
+        atomic.add_row(rows, dst, rows[src], 5, 3)
+        if double[dst] > limit and len(table) > superstep:
+            return atomic.compare_exchange(double, dst, 0, table[superstep])
+        return atomic.min(small, dst, 3)
+
+    @rule
+    def is_large(vertex, whole, num_vertices):
+        return whole[vertex] > num_vertices
+
+    @rule
+    def values(vertex, double, small, single):
+        return double[vertex], small[vertex], single[vertex]
+
+    @rule
+    def half(total):
+        return total / 2
+
+    @rule
+    def clear(vertex, short):
+        short[vertex] = 0
+
+    def step(self, frontier):
+        found = filter(advance(frontier, self.touch), self.is_large)
+        reduce(found, self.values, into=(self.largest, self.least, self.total))
+        update(self.total, self.half)
+        compute(everything, self.clear)
+        return found
+
+
+PROGRAMS = {
+    "bfs": BFS(),
+    "bfs with targets": BFS(None, has_targets=True),
+    "bfs of a batch": BatchBFS(3),
+    "smallest parents": SmallestParents(),
+    "sssp": SSSP(INT32, parents="any"),
+    "sssp with targets": SSSP(FLOAT32, has_targets=True, parents="smallest"),
+    "tight parents": TightParents(FLOAT64, is_deterministic=True),
+    "flat parents": FlatParents(FLOAT32),
+    "components": Components(can_skip=True),
+    "weak components": Components(can_skip=False),
+    "pagerank": PageRank("float64", 20, is_weighted=False, is_personal=False),
+    "personal pagerank": PageRank("float32", 20, is_weighted=True, is_personal=True),
+    "betweenness": Betweenness(1),
+    "betweenness of a batch": Betweenness(4),
+    "every atomic": EveryAtomic(),
+}
+PHASES = [(name, number) for name, program in PROGRAMS.items() for number in range(len(program.phases()))]
+
+
+def load(name, number, types, direction="auto"):
+    program = PROGRAMS[name]
+    return load_phase(program, program.phases()[number], types, direction)
+
+
+@pytest.mark.parametrize(("types", "arch"), TARGETS, ids=lambda value: value if isinstance(value, str) else "")
+@pytest.mark.parametrize(("name", "number"), PHASES)
+def test_phases_compile(name, number, types, arch):
+    assert load(name, number, types).cubin(arch)[:4] == b"\x7fELF"
+
+
+@pytest.mark.parametrize(("name", "number"), PHASES)
+def test_rules_are_inlined(name, number):
+    loaded = load(name, number, TARGETS[0][0])
+    text = compile_and_link(loaded.source.text, "sm_90", loaded.functions(), form="ptx").decode()
+    assert re.findall(r"\.entry (\w+)", text) == ["phase"]
+    assert not re.findall(r"\bcall\b", text)
+    assert not re.findall(r"^\.(?:visible |weak )?\.func", text, re.MULTILINE)
+
+
+@pytest.mark.parametrize("direction", ["push", "pull"])
+def test_directions_compile(direction):
+    assert load("bfs", 0, TARGETS[0][0], direction).cubin("sm_90")
+
+
+def test_a_rule_that_cannot_be_compiled_is_named():
+    class Wrong(Program):
+        level = Vertex("int32")
+        table = Constant("int32", is_array=True)
+
+        @rule
+        def spoil(vertex, level, table):
+            atomic.add(table, 0, level[vertex])
+
+        def step(self, frontier):
+            compute(everything, self.spoil)
+
+        def phases(self):
+            return [Phase(self.step, max_supersteps=1)]
+
+    program = Wrong()
+    loaded = load_phase(program, program.phases()[0], TARGETS[0][0], "auto")
+    with pytest.raises(ProgramError, match=r"rule 'spoil' \(.*cannot change a constant"):
+        loaded.cubin("sm_90")
+
+
+def test_cubins_are_kept(tmp_path, monkeypatch):
+    monkeypatch.setenv("SHOAL_CACHE_DIR", str(tmp_path))
+    first = load("tight parents", 0, TARGETS[0][0]).cubin("sm_90")
+    kept = list(tmp_path.rglob("*.cubin"))
+    assert [path.read_bytes() for path in kept] == [first]
+    kept[0].write_bytes(b"another")
+    assert load("tight parents", 0, TARGETS[0][0]).cubin("sm_90") == b"another"
