@@ -15,7 +15,18 @@ from typing import Annotated, Any
 import typer
 
 from shoal import __version__
-from shoal.commands import benchmark, files, generators, machine, partition, plan, search, validation, whole_graph
+from shoal.commands import (
+    benchmark,
+    compiling,
+    files,
+    generators,
+    machine,
+    partition,
+    plan,
+    search,
+    validation,
+    whole_graph,
+)
 from shoal.commands.options import INTERRUPTED
 from shoal.errors import ShoalError
 
@@ -46,6 +57,7 @@ for name, command, panel in (
     ("partition", partition.partition, _FILES),
     ("validate", validation.validate, _FILES),
     ("devices", machine.devices, _REST),
+    ("compile", compiling.compile, _REST),
     ("plan", plan.plan, _REST),
     ("bench", benchmark.bench, _REST),
 ):

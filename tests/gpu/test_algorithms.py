@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 
 import shoal
 from graphs import SPECIAL, WIDTHS, graphs, random_graph
-from shoal import generate
+from shoal import Phase, Program, Vertex, add, advance, atomic, everything, generate, rule
 from test_every_config import ALGORITHMS, assert_same, with_widths
 
 TYPES = list(zip(WIDTHS, ["int32", "float32", "float64"], strict=True))
@@ -62,3 +62,32 @@ def test_a_source_that_is_a_hub():
     star = shoal.Graph.from_edges(np.zeros(50_000, np.int64), np.arange(1, 50_001))
     found = shoal.bfs(star, 0, devices="cuda", validate=True)
     assert found.distance.tolist() == [0] + [1] * 50_000
+
+
+class TwoPushes(Program):
+    """Counts for every vertex the edges that lead to it, twice: every push cuts the lists of hubs anew."""
+
+    first = Vertex("int64", combine=add)
+    second = Vertex("int64", combine=add)
+
+    @rule
+    def count_first(src, dst, first):
+        atomic.add(first, dst, 1)
+
+    @rule
+    def count_second(src, dst, second):
+        atomic.add(second, dst, 1)
+
+    def step(self, frontier):
+        advance(everything, self.count_first)
+        advance(everything, self.count_second)
+
+    def phases(self):
+        return [Phase(self.step, max_supersteps=3)]
+
+
+def test_every_push_has_pieces_of_its_own():
+    graph = shoal.Graph.from_edges(np.zeros(50_000, np.int64), np.arange(1, 50_001))
+    found = shoal.run(TwoPushes(), graph, devices="cuda")
+    assert (found.first == 3 * graph.degree).all()
+    assert (found.second == 3 * graph.degree).all()

@@ -185,19 +185,19 @@ def betweenness_centrality(
     plain = graph_of(graph)
     config = make_config(strategies)
     chosen = _choose_sources(plain, sources, samples, seed)
-    total = np.zeros(plain.num_vertices)
-    stats = None
+    total, stats = None, None
     everyone = np.arange(plain.num_vertices) if chosen is None else chosen
     for batch in _batches(everyone, plain.num_vertices):
         outcome = _run_batch(graph, batch, config)
-        total += outcome.state["centrality"]
+        found = outcome.state["centrality"]
+        total = found if total is None else np.add(total, found, out=total)
         if endpoints:
             _add_endpoints(total, batch, outcome.state["depth"])
         stats = outcome.stats if stats is None else stats.including(outcome.stats)
         del outcome  # its arrays are not needed while the next batch runs
-    total *= _scale(plain, chosen, normalized, endpoints)
-    if stats is None:
-        stats = _run_batch(graph, everyone[:0], config).stats
+    if total is None:
+        total, stats = np.zeros(plain.num_vertices), _run_batch(graph, everyone[:0], config).stats
+    _scale(total, plain, chosen, normalized, endpoints)
     if validate:
         verify_betweenness(plain, total, sources=chosen, normalized=normalized, endpoints=endpoints)
     return CentralityResult(plain, stats, total, len(everyone))
@@ -245,7 +245,7 @@ _program = functools.cache(Betweenness)
 def _run_batch(graph: Graph | Placed, batch: np.ndarray, config: RunConfig) -> Any:
     width = batch_width(graph_of(graph).num_vertices, len(batch))
     outcome = run_configured(_program(width), graph, config, {"sources": batch})
-    if np.isinf(outcome.state["most_paths"][0]):
+    if outcome.state["most_paths"][0] == np.inf:
         raise ConvergenceError(
             f"betweenness_centrality: from some of the sources {batch.tolist()} there are more than 1.8e308 shortest "
             "paths to a vertex, too many for double precision; centrality means little on such a graph"
@@ -262,16 +262,17 @@ def _add_endpoints(total: np.ndarray, batch: np.ndarray, depth: np.ndarray) -> N
         total[source] += np.count_nonzero(reached)
 
 
-def _scale(graph: Graph, sources: np.ndarray | None, normalized: bool, endpoints: bool) -> np.ndarray | float:
-    """Return NetworkX's factor for a sum of dependencies: over pairs, and from the sources taken to all vertices."""
+def _scale(total: np.ndarray, graph: Graph, sources: np.ndarray | None, normalized: bool, endpoints: bool) -> None:
+    """Multiply a sum of dependencies by NetworkX's factor: over pairs, and from the sources taken to all vertices."""
     others = graph.num_vertices - (0 if endpoints else 1)
     if others < 2 or (sources is not None and len(sources) == 0):
-        return 1.0
+        return
     per_source = 1 / (others - 1) if normalized else others / (1 if graph.is_directed else 2)
     if sources is None:
-        return per_source / others
-    scale = np.full(graph.num_vertices, per_source / len(sources))
+        total *= per_source / others
+        return
+    own = total[sources]
+    total *= per_source / len(sources)
     if not endpoints:
         # A source is never inside the paths that start at it: it has one sample fewer, and alone none (not a number).
-        scale[sources] = per_source / (len(sources) - 1) if len(sources) > 1 else np.nan
-    return scale
+        total[sources] = own * (per_source / (len(sources) - 1)) if len(sources) > 1 else np.nan

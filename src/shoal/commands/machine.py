@@ -47,7 +47,7 @@ def describe_devices() -> dict[str, Any]:
         "available_memory_bytes": available_memory_bytes(),
     }
     return {
-        "devices": [cpu],
+        "devices": [cpu, *_describe_gpus()],
         "shoal": shoal.__version__,
         "python": platform.python_version(),
         "numpy": numpy.__version__,
@@ -55,4 +55,29 @@ def describe_devices() -> dict[str, Any]:
         "llvmlite": llvmlite.__version__,
         "llvm": ".".join(map(str, llvmlite.binding.llvm_version_info)),
         "cache_folder": str(cache_folder()),
+    }
+
+
+def _describe_gpus() -> list[dict[str, Any]]:
+    """Return the GPUs that CuPy finds; none where there is no CuPy, no driver or no GPU."""
+    try:
+        import cupy
+
+        count = cupy.cuda.runtime.getDeviceCount()
+    except Exception:  # CuPy raises many kinds where a driver is missing
+        return []
+    return [_describe_gpu(cupy, number) for number in range(count)]
+
+
+def _describe_gpu(cupy: Any, number: int) -> dict[str, Any]:
+    facts = cupy.cuda.runtime.getDeviceProperties(number)
+    with cupy.cuda.Device(number):
+        available, total = cupy.cuda.runtime.memGetInfo()
+    return {
+        "name": f"cuda:{number}",
+        "processor": facts["name"].decode(),
+        "architecture": f"sm_{facts['major']}{facts['minor']}",
+        "multiprocessors": facts["multiProcessorCount"],
+        "memory_bytes": total,
+        "available_memory_bytes": available,
     }

@@ -193,6 +193,8 @@ class CPUDevice:
         """Return a new array filled with one value; the device's threads touch the pages of one that is large."""
         size = math.prod(shape) if isinstance(shape, tuple) else shape
         if size * dtype.itemsize < 1 << 22:
+            if fill == 0:
+                return np.zeros(shape, dtype)
             array = np.empty(shape, dtype)
             array.fill(fill)
             return array

@@ -56,16 +56,13 @@ class OneGPU:
         with shard.device.use():
             self.state = {name: cupy.asarray(value) if isinstance(value, np.ndarray) else value
                           for name, value in state.items()}  # fmt: skip
-        self.kept: dict[str, Any] = {}
-        self.runs: list[PhaseRun] = []
+        self.kept: dict[str, Any] = {}  # the frontiers of a phase, for a later one to replay
 
     def begin_phase(self, number: int, frontier: np.ndarray | None, allowances: Sequence[Allowance]) -> PhaseRun:
         """Return a run of one phase, ready to begin."""
         phase, code = self.phases[number]
         with self.shard.device.use():
-            run = PhaseRun(code, phase, self.shard, self.state, self.kept, frontier, self.knobs, allowances[0])
-        self.runs.append(run)
-        return run
+            return PhaseRun(code, phase, self.shard, self.state, self.kept, frontier, self.knobs, allowances[0])
 
     def skip_phase(self) -> None:
         """Note that there is nothing to replay."""

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A GPU as a device, a graph on it, and the buffers of its runs."""
+"""A GPU as a device, and a graph on it."""
 
 from __future__ import annotations
 

@@ -40,9 +40,7 @@ class PhaseRun:
             raise ArgumentError(f"memory={allowance.scheme.name!r} is not possible on a GPU; allowed: fused, fixed")
         graph = shard.graph
         self.num_vertices = graph.num_vertices
-        self.kernel_seconds = 0.0
         self.num_blocks = BLOCKS_PER_PROCESSOR * shard.device.num_processors
-        self.stream = self.cupy.cuda.get_current_stream()
         self.control = np.zeros(self.source.control_length, np.int64)
         self.rows: list[np.ndarray] = []
         self.reason = Reason.RUNNING
@@ -187,21 +185,14 @@ class PhaseRun:
     @property
     def is_empty(self) -> bool:
         """Whether there is nothing to do at all."""
-        return (self.phase.begin == "replay" and self.control[slot.HISTORY] == 0) or (
-            self.phase.begin != "replay" and self.control[slot.SIZE] == 0
-        )
+        return self.control[slot.HISTORY if self.phase.begin == "replay" else slot.SIZE] == 0
 
     def resume(self) -> Reason:
         """Run until the kernel comes back, and return why."""
-        cupy = self.cupy
         self.control[slot.REASON] = self.control[slot.TRACE_ROWS] = 0
         self.device_control.set(self.control)
-        begin, end = cupy.cuda.Event(), cupy.cuda.Event()
-        begin.record(self.stream)
         self.kernel(self.num_blocks, BLOCK_THREADS, *self._arguments(), is_cooperative=True)
-        end.record(self.stream)
-        self._await(end)
-        self.kernel_seconds += cupy.cuda.get_elapsed_time(begin, end) / 1e3
+        self._await(self.cupy.cuda.get_current_stream().record())
         self.control = self.device_control.get()
         self.rows.append(self.trace[: self.control[slot.TRACE_ROWS]].get())
         self.reason = Reason(int(self.control[slot.REASON]))

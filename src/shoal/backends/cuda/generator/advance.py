@@ -10,6 +10,8 @@ from shoal.operators import Operator
 from shoal.program import Vertex
 from shoal.rules import Rule
 
+NO_PIECES = "control[NUM_PIECES] = 0;"  # the next push cuts its own
+
 
 def write_advance(writer: KernelWriter, operator: Operator) -> None:
     """Add the statements of an advance."""
@@ -18,6 +20,8 @@ def write_advance(writer: KernelWriter, operator: Operator) -> None:
         return
     direction = operator.options["direction"]
     pushed = _push(writer, operator) if direction != "pull" else []
+    if pushed:
+        writer.serial.one(NO_PIECES)
     pulled = _pull(writer, operator) if direction != "push" else []
     if not pushed or not pulled:
         writer.lines += pushed or pulled
@@ -159,7 +163,7 @@ def _write_ordered(writer: KernelWriter, operator: Operator) -> None:
         "remaining, control[CURRENT]};",
         f"push<{kind}>(relax, control, generation, queue, control[BEGIN], control[END], front, indptr, pieces);",
     ]
-    writer.serial.one("adopt_near(control, control[NUM_VERTICES]);")
+    writer.serial.one(NO_PIECES, "adopt_near(control, control[NUM_VERTICES]);")
     if is_asked:
         writer.lines += [writer.serial.take(), *due]
     writer.lines.append("}")

@@ -137,8 +137,7 @@ def _write_superstep(writer: KernelWriter) -> None:
     clearing = [f"clear_words({bitmap}, num_words);" for bitmap in flow.bitmaps_to_clear()]
     if clearing:
         writer.lines += [serial.take(), *clearing]
-    serial.one("control[NUM_PIECES] = 0;", *(f"control[{flow.output_counter(op)}] = 0;" for op in flow.regions),
-               _finish(writer))  # fmt: skip
+    serial.one(*(f"control[{flow.output_counter(op)}] = 0;" for op in flow.regions), _finish(writer))
     writer.lines.append(serial.take())
 
 

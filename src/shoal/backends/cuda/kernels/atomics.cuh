@@ -147,19 +147,19 @@ INLINE int store_larger(T* address, T value) {
 
 }  // namespace shoal
 
-#define SHOAL_STORABLE(T, suffix)                                                                                       \
-    extern "C" __device__ T shoal_load_##suffix(T* address) { return shoal::load(address); }                            \
-    extern "C" __device__ void shoal_store_##suffix(T* address, T value) { shoal::store(address, value); }              \
-    extern "C" __device__ T shoal_exchange_##suffix(T* address, T value) { return shoal::exchange(address, value); }    \
-    extern "C" __device__ int shoal_replace_##suffix(T* address, T seen, T desired) {                                   \
-        return shoal::replace(address, seen, desired);                                                                  \
-    }                                                                                                                   \
-    extern "C" __device__ int shoal_min_##suffix(T* address, T value) { return shoal::store_smaller(address, value); }  \
-    extern "C" __device__ int shoal_max_##suffix(T* address, T value) { return shoal::store_larger(address, value); }   \
+#define SHOAL_STORABLE(T, suffix)                                                                                      \
+    extern "C" __device__ T shoal_load_##suffix(T* address) { return shoal::load(address); }                           \
+    extern "C" __device__ void shoal_store_##suffix(T* address, T value) { shoal::store(address, value); }             \
+    extern "C" __device__ T shoal_exchange_##suffix(T* address, T value) { return shoal::exchange(address, value); }   \
+    extern "C" __device__ int shoal_replace_##suffix(T* address, T seen, T desired) {                                  \
+        return shoal::replace(address, seen, desired);                                                                 \
+    }                                                                                                                  \
+    extern "C" __device__ int shoal_min_##suffix(T* address, T value) { return shoal::store_smaller(address, value); } \
+    extern "C" __device__ int shoal_max_##suffix(T* address, T value) { return shoal::store_larger(address, value); }  \
     extern "C" __device__ T shoal_add_##suffix(T* address, T value) { return shoal::add(address, value); }
 
-#define SHOAL_BITWISE(T, suffix)                                                                                        \
-    extern "C" __device__ T shoal_or_##suffix(T* address, T value) { return shoal::bit_or(address, value); }            \
+#define SHOAL_BITWISE(T, suffix)                                                                                       \
+    extern "C" __device__ T shoal_or_##suffix(T* address, T value) { return shoal::bit_or(address, value); }           \
     extern "C" __device__ T shoal_and_##suffix(T* address, T value) { return shoal::bit_and(address, value); }
 
 SHOAL_STORABLE(float, f32)

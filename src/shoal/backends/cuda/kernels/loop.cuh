@@ -119,8 +119,9 @@ struct Output {
 
 constexpr int MAX_WARPS = 1024 / WARP;
 
-// What a warp collects in shared memory before it takes room in a queue: one atomic for 32 vertices, not one for each time
-// that some lanes have one.  Only so many atomics on one address a second there are.  A queue too short ends the run.
+// What a warp collects in shared memory before it takes room in a queue: one atomic for 32 vertices, not one for each
+// time that some lanes have one.  Only so many atomics on one address a second there are.  A queue too short ends the
+// run.
 template <class Vertex>
 struct Outbox {
     Index* control;
@@ -182,7 +183,7 @@ INLINE void queue_to_bitmap(const Vertex* queue, Index begin, Index end, Word32*
 
 template <class Vertex>
 INLINE void bitmap_to_queue(Index* control, const Word32* bitmap, Index num_words,
-                                                const Output<Vertex>& output) {
+                            const Output<Vertex>& output) {
     for (Index first = warp_in_grid() * WARP; first < num_words; first += warps_in_grid() * WARP) {
         Word32 mine = first + lane() < num_words ? bitmap[first + lane()] : 0;
         int before = scan_warp(__popc(mine));

@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 // Advance by priority: the vertices of the lowest number first, the others wait in a pile.
 //
-// The frontier, the near vertices, is a queue; what joins with a number above the current one goes to the far pile, once
-// (`waiting` has a bit for each).  When no near vertex is left, the pile is gone through twice: for the lowest number,
-// and to take out its vertices.  A vertex of the pile whose number has fallen to the current one or below joined the near
-// ones when it fell, and is dropped.  (Near-far: Davidson, Baxter, Garland, Owens, IPDPS 2014.)
+// The frontier, the near vertices, is a queue; what joins with a number above the current one goes to the far pile,
+// once (`waiting` has a bit for each).  When no near vertex is left, the pile is gone through twice: for the lowest
+// number, and to take out its vertices.  A vertex of the pile whose number has fallen to the current one or below joined
+// the near ones when it fell, and is dropped.  (Near-far: Davidson, Baxter, Garland, Owens, IPDPS 2014.)
 #pragma once
 
 #include "push.cuh"
@@ -53,11 +53,11 @@ struct Relax {
     }
 };
 
-// Make the vertices of the lowest number in the pile the frontier; all blocks call it, when no near vertex is left: at the
-// end of a superstep, or at the begin of the next.
+// Make the vertices of the lowest number in the pile the frontier; all blocks call it, when no near vertex is left: at
+// the end of a superstep, or at the begin of the next.
 template <bool IS_END, class Op, class Vertex>
 INLINE void take_lowest(const Op& op, Index* control, Index& generation, const Pile<Vertex>& pile,
-                                            const Output<Vertex>& near) {
+                        const Output<Vertex>& near) {
     const int side = static_cast<int>(control[PILE_SIDE]);
     const Index count = control[PILE + side * LINE], before = control[CURRENT];
     Index lowest = NEVER;
@@ -75,7 +75,8 @@ INLINE void take_lowest(const Op& op, Index* control, Index& generation, const P
     });
     const Index current = control[CURRENT];
     auto nearer = make_outbox<0>(control, near);
-    auto farther = make_outbox<1>(control, Output<Vertex>{pile.lists[1 - side], 0, PILE + (1 - side) * LINE, near.capacity});
+    const Output<Vertex> far{pile.lists[1 - side], 0, PILE + (1 - side) * LINE, near.capacity};
+    auto farther = make_outbox<1>(control, far);
     for (Index first = warp_in_grid() * WARP; first < count; first += warps_in_grid() * WARP) {
         bool is_near = false, is_far = false;
         Index vertex = 0;

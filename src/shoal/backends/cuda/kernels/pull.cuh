@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 // Pull advance: every vertex that wants a visit looks among its sources for one of the frontier.
 //
-// A warp has the 32 vertices of a word of the bitmaps, so it writes both words without atomics.  A lane tries a few edges
-// of its vertex; what is left then, long lists without a hit, the whole warp goes through together.  `remaining` holds
-// the vertices that may still want a visit.  A rule is shareable if several edges of a destination may be visited at once:
-// it can push, too, or it only stores.
+// A warp has the 32 vertices of a word of the bitmaps, so it writes both words without atomics.  A lane tries a few
+// edges of its vertex; what is left then, long lists without a hit, the whole warp goes through together.  `remaining`
+// holds the vertices that may still want a visit.  A rule is shareable if several edges of a destination may be visited
+// at once: it can push, too, or it only stores.
 #pragma once
 
 #include "loop.cuh"
@@ -15,7 +15,7 @@ constexpr int TRIES = 8;  // edges that a lane looks at by itself: a warp waits 
 
 template <class Op, class Vertex, class Edge>
 INLINE void pull(const Op& op, Index* control, Index num_vertices, const Word32* front, Word32* back,
-                                     Word32* remaining, const Edge* indptr, const Vertex* indices) {
+                 Word32* remaining, const Edge* indptr, const Vertex* indices) {
     Index joined_total = 0, visited = 0;
     const Index num_words = (num_vertices + WARP - 1) / WARP;
     for (Index word = warp_in_grid(); word < num_words; word += warps_in_grid()) {
@@ -91,13 +91,14 @@ INLINE void pull(const Op& op, Index* control, Index num_vertices, const Word32*
 // Turn to pull if that is less to do for this very frontier; all blocks call it before a push.
 //
 // A push visits the frontier's edges.  A vertex that pulls goes through its list until it meets one of them: one in so
-// many edges as the frontier has of all.  A step of a pull costs less than an edge of a push, by PULL_COST as measured.
-// Edges are counted only where vertices with the most edges of all would make the difference.
+// many edges as the frontier has of all.  A step of a pull costs less than an edge of a push; with a quarter, searches
+// that meet the hubs of a Kronecker graph in their first frontiers turn there, where they should.  Edges are counted
+// only if vertices with the most edges of all would make the difference.
 constexpr double PULL_COST = 0.25, USUAL_KNOB = 0.01;
 
 template <class Vertex, class Edge>
 INLINE void reconsider(Index* control, Index& generation, const double* knobs, const Vertex* queue,
-                                           const Edge* indptr, Index max_degree) {
+                       const Edge* indptr, Index max_degree) {
     if (control[HAS_PULLED] != 0 || control[HAS_QUEUE] == 0) return;
     const double unvisited = double(control[NUM_VERTICES] - control[NUM_VISITED]);
     const double limit = PULL_COST * knobs[0] / USUAL_KNOB * unvisited * double(control[NUM_EDGES]);

@@ -35,7 +35,7 @@ INLINE Index piece_of(const Pieces<Vertex>& pieces, Index num_vertices) {
 }
 
 // Edges that a lane has under way at a time: their destinations are loaded, and asked whether they want a visit, before
-// the first is visited.
+// the first is visited.  With 4 of them a push was slower by a tenth.
 constexpr int BATCH = 2;
 
 // Where edges are and which of them there are: one for each lane, BATCH times.
@@ -109,8 +109,8 @@ INLINE void bounds_of(const Edge* indptr, Index src, Index& start, Index& degree
 // zero.
 template <class Op, class Visit, class Vertex, class Edge>
 INLINE void push(Visit& visit, Index* control, Index& generation, const Vertex* sources,
-                                     Index begin, Index end, Word32* marks_in, const Edge* indptr,
-                                     const Pieces<Vertex>& pieces) {
+                 Index begin, Index end, Word32* marks_in, const Edge* indptr,
+                 const Pieces<Vertex>& pieces) {
     Index visited = 0;
     const Index share = smaller(larger((end - begin + warps_in_grid() - 1) / warps_in_grid(), 1), WARP);
     const bool may_cut = pieces.capacity > 0 && (Op::FIRST_EDGES < 0 || Op::FIRST_EDGES > PIECE);

@@ -1,9 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 // Reductions: reduce over vertices, and gather over their incoming edges.
 //
-// Every thread combines the values of its vertices, every block those of its threads, and the last block to arrive those
-// of all.  Whole numbers, minima and maxima have no order, and a sum of floats carries what rounding took from it: so a
-// result does not depend on who was faster, nor on the number of blocks.  The sum of one vertex's edges has a fixed order.
+// Every thread combines the values of its vertices, every block those of its threads, and the last block to arrive
+// those of all.  Whole numbers, minima and maxima have no order, and a sum of floats carries what rounding took from it:
+// so a result does not depend on who was faster, nor on the number of blocks.  The sum of one vertex's edges has a fixed
+// order.
 #pragma once
 
 #include "vertices.cuh"
@@ -122,7 +123,7 @@ struct Rows {
 
 template <class Op, class Vertex>
 INLINE typename Op::Value gather_edges(const Op& op, Index dst, Index start, Index stop,
-                                                           const Vertex* indices) {
+                                       const Vertex* indices) {
     typename Op::Value value = Op::zero();
     Index edge = start + lane();
     for (; edge + (AHEAD - 1) * WARP < stop; edge += AHEAD * WARP) {
@@ -147,8 +148,8 @@ INLINE typename Op::Value gather_edges(const Op& op, Index dst, Index start, Ind
 
 template <class Op, class Vertex, class Edge, class Totals>
 INLINE void gather(const Op& op, Index* control, Index& generation, const Vertex* sources,
-                                       Index begin, Index end, const Edge* indptr, const Vertex* indices,
-                                       const Rows<Vertex>& rows, Totals* partials) {
+                   Index begin, Index end, const Edge* indptr, const Vertex* indices,
+                   const Rows<Vertex>& rows, Totals* partials) {
     using Value = typename Op::Value;
     const bool has_rows = !Op::FROM_QUEUE && rows.count > 0;
     if (has_rows) {
@@ -174,7 +175,8 @@ INLINE void gather(const Op& op, Index* control, Index& generation, const Vertex
         visited += stop - start;
         Value value = Op::zero();
         if (stop - start < WARP) {
-            // Several loads are under way at a time; a gather's rule only reads, so the last edge may be looked at again.
+            // Several loads are under way at a time; a gather's rule only reads, so the last edge may be looked at
+            // again.
             for (Index edge = start; edge < stop; edge += AHEAD) {
                 Vertex src[AHEAD];
                 Value values[AHEAD];

@@ -23,7 +23,7 @@ INLINE void compute(const Op& op, const Vertex* sources, Index begin, Index end)
 // Append the vertices for which the rule is true; unmark the others.
 template <class Op, class Vertex>
 INLINE void filter(const Op& op, Index* control, const Vertex* sources, Index begin, Index end,
-                                       const Output<Vertex>& output, Word32* marks) {
+                   const Output<Vertex>& output, Word32* marks) {
     auto outbox = make_outbox<0>(control, output);
     for (Index first = begin + warp_in_grid() * WARP; first < end; first += warps_in_grid() * WARP) {
         Index position = first + lane(), vertex = 0;
