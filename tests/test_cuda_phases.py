@@ -30,12 +30,14 @@ from shoal.algorithms.bfs import BFS, BatchBFS, SmallestParents
 from shoal.algorithms.components import Components
 from shoal.algorithms.pagerank import PageRank
 from shoal.algorithms.sssp import SSSP, FlatParents, TightParents
-from shoal.backends.cuda.compiler import compile_and_link
+from shoal.backends.cuda.compiler import compile_parts, link
 from shoal.backends.cuda.phases import load_phase
 
 INT32, INT64, FLOAT32, FLOAT64 = (np.dtype(name) for name in ("int32", "int64", "float32", "float64"))
 #: Types of ids, offsets and weights, each with an architecture.
 TARGETS = [((INT32, INT32, INT32), "sm_80"), ((INT32, INT64, None), "sm_90"), ((INT64, INT64, FLOAT32), "sm_100")]
+
+READ_ARCH = "sm_90"  # whose text is read; inlining comes before there are instructions of an architecture
 
 
 class EveryAtomic(Program):
@@ -119,14 +121,13 @@ def load(name, number, types, direction="auto"):
 
 @pytest.mark.parametrize(("types", "arch"), TARGETS, ids=lambda value: value if isinstance(value, str) else "")
 @pytest.mark.parametrize(("name", "number"), PHASES)
-def test_phases_compile(name, number, types, arch):
-    assert load(name, number, types).cubin(arch)[:4] == b"\x7fELF"
-
-
-@pytest.mark.parametrize(("name", "number"), PHASES)
-def test_rules_are_inlined(name, number):
-    loaded = load(name, number, TARGETS[0][0])
-    text = compile_and_link(loaded.source.text, "sm_90", loaded.functions(), form="ptx").decode()
+def test_phases_compile_and_rules_are_inlined(name, number, types, arch):
+    loaded = load(name, number, types)
+    parts = compile_parts(loaded.source.text, arch, loaded.functions())
+    assert link(parts, arch, caches_in_l1=loaded.source.caches_in_l1)[:4] == b"\x7fELF"
+    if arch != READ_ARCH:
+        return
+    text = link(parts, arch, form="ptx").decode()
     assert re.findall(r"\.entry (\w+)", text) == ["phase"]
     assert not re.findall(r"\bcall\b", text)
     assert not re.findall(r"^\.(?:visible |weak )?\.func", text, re.MULTILINE)

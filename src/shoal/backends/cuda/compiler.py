@@ -15,6 +15,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from importlib import metadata
 from pathlib import Path
+from typing import Any
 
 from shoal.errors import ShoalError
 from shoal.machine import base_folder
@@ -49,26 +50,31 @@ def build(text: str, arch: str, functions: Sequence[DeviceFunction] = (), *, cac
         return path.read_bytes()
     except OSError:
         pass
-    cubin = compile_and_link(text, arch, functions, caches_in_l1=caches_in_l1)
+    cubin = link(compile_parts(text, arch, functions), arch, caches_in_l1=caches_in_l1)
     _keep(path, cubin)
     return cubin
 
 
-def compile_and_link(
-    text: str, arch: str, functions: Sequence[DeviceFunction] = (), *, caches_in_l1: bool = True, form: str = "cubin"
-) -> bytes:
-    """Return what `build` does, made now; as ``"ptx"`` one can read what became of the functions."""
-    from cuda.core import Linker, LinkerOptions, ObjectCode, Program, ProgramOptions
+def compile_parts(text: str, arch: str, functions: Sequence[DeviceFunction] = ()) -> list[Any]:
+    """Compile a kernel's source, and every function that it calls, to what can be linked."""
+    from cuda.core import ObjectCode, Program, ProgramOptions
 
     options = ProgramOptions(
         arch=arch, std=_STANDARD, include_path=str(HEADERS), link_time_optimization=True,
         relocatable_device_code=True, name="shoal",
     )  # fmt: skip
     kernel = Program(text, "c++", options).compile("ltoir")
-    linked = [kernel, *(ObjectCode.from_ltoir(function.compile(arch)) for function in functions)]
-    assembler = [] if caches_in_l1 or form == "ptx" else ["-dlcm=cg"]
-    joined = LinkerOptions(arch=arch, link_time_optimization=True, ptxas_options=assembler, ptx=form == "ptx" or None)
-    return bytes(Linker(*linked, options=joined).link(form).code)
+    return [kernel, *(ObjectCode.from_ltoir(function.compile(arch)) for function in functions)]
+
+
+def link(parts: Sequence[Any], arch: str, *, caches_in_l1: bool = True, form: str = "cubin") -> bytes:
+    """Return the code of all parts as one; as ``"ptx"`` one can read what became of the functions."""
+    from cuda.core import Linker, LinkerOptions
+
+    is_text = form == "ptx"
+    assembler = [] if caches_in_l1 or is_text else ["-dlcm=cg"]
+    options = LinkerOptions(arch=arch, link_time_optimization=True, ptxas_options=assembler, ptx=is_text or None)
+    return bytes(Linker(*parts, options=options).link(form).code)
 
 
 @functools.cache
