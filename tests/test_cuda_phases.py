@@ -2,10 +2,12 @@
 """Every phase of the algorithms compiles for GPUs, on a machine that has none, and its rules are put in place."""
 
 import re
+import sys
 
 import numpy as np
 import pytest
 
+import shoal
 from shoal import (
     Constant,
     Phase,
@@ -31,6 +33,7 @@ from shoal.algorithms.components import Components
 from shoal.algorithms.pagerank import PageRank
 from shoal.algorithms.sssp import SSSP, FlatParents, TightParents
 from shoal.backends.cuda.compiler import compile_parts, link
+from shoal.backends.cuda.device import find_device
 from shoal.backends.cuda.phases import load_phase
 
 INT32, INT64, FLOAT32, FLOAT64 = (np.dtype(name) for name in ("int32", "int64", "float32", "float64"))
@@ -166,3 +169,12 @@ def test_cubins_are_kept(tmp_path, monkeypatch):
     assert [path.read_bytes() for path in kept] == [first]
     kept[0].write_bytes(b"another")
     assert load("tight parents", 0, TARGETS[0][0]).cubin("sm_90") == b"another"
+
+
+@pytest.mark.parametrize("ask", [lambda graph: shoal.bfs(graph, 0, devices="cuda"),
+                                 lambda graph: shoal.generate.rmat(4, device="cuda")])  # fmt: skip
+def test_a_gpu_without_cupy_is_refused_in_one_line(ask, monkeypatch):
+    monkeypatch.setitem(sys.modules, "cupy", None)
+    find_device.cache_clear()
+    with pytest.raises(shoal.ShoalError, match=r"device[s]?='cuda' needs CuPy .*pip install 'shoal\[cuda\]'"):
+        ask(shoal.Graph.from_edges([0], [1]))

@@ -218,6 +218,10 @@ class _Options:
 
     def __post_init__(self) -> None:
         check_choice("device", self.device, ("cpu", "cuda"))
+        if self.is_on_gpu:
+            from shoal.backends.cuda.device import count_gpus
+
+            count_gpus("device='cuda'")  # before anything is drawn
         self.seed = np.uint64(check_integer("seed", self.seed, 0, 2**64 - 1))
         self.weights = _Weights.check(self.weights)
         self.vertex_dtype = arrays.choose_vertex_dtype(self.vertex_dtype, self.edge_dtype, self.num_vertices)

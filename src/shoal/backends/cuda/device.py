@@ -21,13 +21,22 @@ PIECE = 1024  # edges of a piece of a vertex in a push; as in kernels/push.cuh
 ROW = 4096  # the same in a gather; as in kernels/reduction.cuh
 
 
-def import_cupy() -> Any:
-    """Return CuPy, or say what is missing."""
+def import_cupy(asked: str = "devices='cuda'") -> Any:
+    """Return CuPy, or say what is missing for what was asked."""
     try:
         import cupy
     except ImportError as error:
-        raise ShoalError(f"devices='cuda' needs CuPy ({error}); install it with: pip install 'shoal[cuda]'") from None
+        raise ShoalError(f"{asked} needs CuPy ({error}); install it with: pip install 'shoal[cuda]'") from None
     return cupy
+
+
+def count_gpus(asked: str = "devices='cuda'") -> int:
+    """Return the number of GPUs, or say what is missing for what was asked."""
+    cupy = import_cupy(asked)
+    try:
+        return cupy.cuda.runtime.getDeviceCount()
+    except cupy.cuda.runtime.CUDARuntimeError as error:
+        raise ShoalError(f"{asked} needs a GPU and its driver: {error}") from None
 
 
 class CUDADevice:
@@ -36,8 +45,7 @@ class CUDADevice:
     kind = "cuda"
 
     def __init__(self, number: int = 0) -> None:
-        cupy = import_cupy()
-        count = cupy.cuda.runtime.getDeviceCount()
+        count = count_gpus()
         if not 0 <= number < count:
             raise ArgumentError(f"devices='cuda:{number}' is not there; this machine has {count} GPUs, from 0 on")
         self.number = number
