@@ -3,7 +3,8 @@
 
 rank(v) = (1 - d) p(v) + d (sum over u -> v of rank(u) w(u, v) / W(u) + D p(v)), with p the personalization (uniform by
 default), W the out-weights and D the rank of vertices without out-edges, which spread theirs by p, as in NetworkX.
-A superstep reads ``share`` (rank over out-weight) and writes ``next_share``: results do not depend on the order.
+A superstep reads ``share`` (rank over out-weight) and writes ``next_share``: results do not depend on the order.  The
+ranks themselves are not kept: a share times the out-weight is the rank, and of memory there is the least to move.
 """
 
 from __future__ import annotations
@@ -40,7 +41,6 @@ class PageRank(Program):
     personalization = Constant("float64", is_array=True)
 
     def __init__(self, dtype: str, max_iterations: int, is_weighted: bool, is_personal: bool) -> None:
-        self.rank = Vertex(dtype)
         self.share = Vertex(dtype)
         self.next_share = Vertex(dtype)
         self.inverse_weight = Vertex(dtype)
@@ -49,11 +49,13 @@ class PageRank(Program):
         self.is_personal = is_personal
 
     def start(self, out_weight: np.ndarray, personalization: np.ndarray | None, damping: float, tolerance: float):
+        first = 1.0 / max(len(out_weight), 1)
         is_sink = out_weight == 0
+        self.inverse_weight[:] = -1.0  # a sink's share is its rank: nobody reads it
         np.divide(1.0, out_weight, out=self.inverse_weight, where=~is_sink)
-        self.rank[:] = 1.0 / max(len(self.rank), 1)
-        np.multiply(self.rank, self.inverse_weight, out=self.share)
-        self.dangling[0] = self.rank[is_sink].sum(dtype=np.float64)
+        np.abs(self.inverse_weight, out=self.share)
+        self.share *= first
+        self.dangling[0] = first * np.count_nonzero(is_sink)
         self.personalization = () if personalization is None else personalization
         self.damping, self.tolerance = damping, tolerance
 
@@ -66,22 +68,22 @@ class PageRank(Program):
         return share[src] * weight
 
     @rule
-    def spread_evenly(vertex, value, rank, next_share, inverse_weight, dangling, damping, num_vertices):
-        old = rank[vertex]
+    def spread_evenly(vertex, value, share, next_share, inverse_weight, dangling, damping, num_vertices):
         new = (1.0 - damping + damping * dangling) / num_vertices + damping * value
-        rank[vertex] = new
-        scale = inverse_weight[vertex]
+        signed = inverse_weight[vertex]
+        scale = abs(signed)
+        change = new - share[vertex] * 1.0 / scale  # in float64, whatever a share is
         next_share[vertex] = new * scale
-        return int(abs(new - old) * UNITS), new if scale == 0.0 else 0.0
+        return int(abs(change) * UNITS), new if signed < 0.0 else 0.0
 
     @rule
-    def spread_personally(vertex, value, rank, next_share, inverse_weight, dangling, damping, personalization):
-        old = rank[vertex]
+    def spread_personally(vertex, value, share, next_share, inverse_weight, dangling, damping, personalization):
         new = (1.0 - damping + damping * dangling) * personalization[vertex] + damping * value
-        rank[vertex] = new
-        scale = inverse_weight[vertex]
+        signed = inverse_weight[vertex]
+        scale = abs(signed)
+        change = new - share[vertex] * 1.0 / scale  # in float64, whatever a share is
         next_share[vertex] = new * scale
-        return int(abs(new - old) * UNITS), new if scale == 0.0 else 0.0
+        return int(abs(change) * UNITS), new if signed < 0.0 else 0.0
 
     @rule
     def has_converged(error, tolerance):
@@ -143,7 +145,9 @@ def pagerank(
     program = PageRank(dtype, limit, weighted and plain.is_weighted, start is not None)
     arguments = {"out_weight": out_weight, "personalization": start, "damping": damping, "tolerance": tolerance}
     outcome = run_configured(program, graph, config, arguments)
-    rank, error = outcome.state["rank"], int(outcome.state["error"][0]) / UNITS if limit else np.inf
+    state = outcome.state
+    rank, error = state["share"], int(state["error"][0]) / UNITS if limit else np.inf
+    rank /= np.abs(state["inverse_weight"], out=state["inverse_weight"])
     if iterations is None and plain.num_vertices and not error < tolerance:
         raise ConvergenceError(
             f"pagerank did not converge: after max_iterations={limit} the change is {error:g}, "

@@ -18,7 +18,11 @@ if TYPE_CHECKING:
     from shoal.strategies.subgraph import Subgraph
 
 PIECE = 1024  # edges of a piece of a vertex in a push; as in kernels/push.cuh
-ROW = 4096  # the same in a gather; as in kernels/reduction.cuh
+ROW = 512  # the same in a gather; as in kernels/reduction.cuh
+#: The work in a gather's tile, in edges, and how much of it the end of a vertex is.  In smaller tiles the last 32
+#: vertices are too few for a warp, larger ones differ more.
+TILE, VERTEX_EDGES = 2048, 4
+ALIGNED_TILE = 256  # vertices; in smaller tiles the first would move too far
 
 
 def import_cupy(asked: str = "devices='cuda'") -> Any:
@@ -92,6 +96,7 @@ class Shard:
     device: CUDADevice
     part: Subgraph | None = None
     _edges: dict[bool, tuple[Any, ...]] = field(default_factory=dict)
+    _tiles: dict[int, Any] = field(default_factory=dict)
 
     @property
     def num_local(self) -> int:
@@ -138,16 +143,43 @@ class Shard:
         return int((-(-degree[degree > PIECE] // PIECE)).sum())
 
     @cached_property
-    def rows(self) -> tuple[Any, Any, Any]:
-        """Vertices that many edges enter, where the pieces of each begin, and each piece's place among them."""
+    def rows(self) -> tuple[Any, Any, Any, Any]:
+        """Vertices that many edges enter, where the pieces of each begin; of each piece its vertex's place and number.
+
+        Pieces whose sources have similar ids stand together: what one has loaded, the next will find in a cache.
+        """
         cupy = import_cupy()
-        degree = cupy.diff(self.edges(incoming=True)[0])
+        indptr, indices, _ = self.edges(incoming=True)
+        degree = cupy.diff(indptr)
         vertices = cupy.flatnonzero(degree > ROW)
         counts = -(-degree[vertices].astype(cupy.int64) // ROW)
         firsts = cupy.zeros(len(vertices) + 1, cupy.int64)
         cupy.cumsum(counts, out=firsts[1:])
-        owners = np.repeat(np.arange(len(vertices), dtype=self.graph.indices.dtype), counts.get())
-        return vertices.astype(self.graph.indices.dtype), firsts, cupy.asarray(owners)
+        owners = cupy.asarray(np.repeat(np.arange(len(vertices)), counts.get()))
+        numbers = cupy.arange(len(owners)) - firsts[owners]
+        order = cupy.argsort(indices[indptr[vertices[owners]] + numbers * ROW])
+        tables = vertices, owners[order], numbers[order]
+        vertices, owners, numbers = (table.astype(self.graph.indices.dtype) for table in tables)
+        return vertices, firsts, owners, numbers
+
+    def tiles(self, num_warps: int) -> Any:
+        """Return where tiles of neighbouring vertices begin, whose edges are about equal: some for each warp."""
+        if num_warps not in self._tiles:
+            self._tiles[num_warps] = self._cut_tiles(num_warps)
+        return self._tiles[num_warps]
+
+    def _cut_tiles(self, num_warps: int) -> Any:
+        cupy = import_cupy()
+        degree = cupy.diff(self.edges(incoming=True)[0])
+        work = cupy.cumsum(cupy.where(degree > ROW, 0, degree).astype(cupy.int64) + VERTEX_EDGES)
+        total = int(work[-1]) if len(work) else 0
+        count = max(math.ceil(total / (num_warps * TILE)) * num_warps, 1)
+        bounds = cupy.arange(1, count, dtype=cupy.int64) * (total / count)
+        inner = cupy.searchsorted(work, bounds.astype(cupy.int64))
+        if self.num_local >= ALIGNED_TILE * count:
+            inner -= inner % 32  # a warp's vertices come by 32
+        ends = cupy.asarray(np.array([0, self.num_local]))
+        return cupy.concatenate([ends[:1], inner, ends[1:]]).astype(self.graph.indices.dtype)
 
 
 def keep_on_gpu(graph: Graph, arrays: Any) -> None:

@@ -65,7 +65,8 @@ class PhaseRun:
         pieces = max(self.shard.max_pieces, FEWEST_PIECES) if pushes and self.shard.max_pieces else 0
         self.pieces = (cupy.empty(pieces, vertex), cupy.empty(pieces, cupy.uint32)) if pieces else (None, None)
         gathers = any(op.kind == "gather" for op in flow.operators)
-        self.row_tables = self.shard.rows if gathers else (None, None, None)
+        self.row_tables = self.shard.rows if gathers else (None,) * 4
+        self.tiles = self.shard.tiles(self.num_blocks * BLOCK_THREADS // 32) if gathers else None
         num_pieces = 0 if self.row_tables[2] is None else len(self.row_tables[2])
         self.row_values = cupy.empty(max(num_pieces, 1), cupy.uint64)
         self.piles = [cupy.empty(n if flow.ordered is not None else 1, vertex) for _ in range(2)]
@@ -164,13 +165,14 @@ class PhaseRun:
     def _arguments(self) -> list[Any]:
         out = self.shard.edges(incoming=False)
         incoming = self.shard.edges(incoming=True) if self.source.uses_in_edges else out
-        row_vertices, row_firsts, row_owners = self.row_tables
+        row_vertices, row_firsts, row_owners, row_numbers = self.row_tables
         num_rows = 0 if row_vertices is None else len(row_vertices)
         arguments = [
             self.device_control, self.trace, TRACE_ROWS, self.levels, len(self.levels), self.knobs, *out, *incoming,
             self.queue, len(self.queue), *self.bitmaps, self.remaining, num_words(self.num_vertices), *self.pieces,
             0 if self.pieces[0] is None else len(self.pieces[0]), self.shard.graph.max_degree,
-            num_rows, row_vertices, row_firsts, row_owners, self.row_values, *self.piles, self.partials,
+            num_rows, row_vertices, row_firsts, row_owners, row_numbers, self.row_values,
+            0 if self.tiles is None else len(self.tiles) - 1, self.tiles, *self.piles, self.partials,
         ]  # fmt: skip
         for name, declared in self.source.fields.items():
             value = self.state[name]

@@ -100,21 +100,39 @@ def gather(thread, num_threads, control, work, number, begin, end, queue, indptr
             visited += stop - start
             # Four sums at a time: one chain of additions would wait for each; vector gathers are slower still.
             value, second, third, fourth = ZERO(), ZERO(), ZERO(), ZERO()
-            edge = start
-            while edge + 4 <= stop:
+            if 0 < stop - start <= 4:
+                # How many there are cannot be foreseen, so four are looked at, the last again for those that are not
+                # there: a rule that is gathered only reads.
+                src = nonnegative(np.int64(indices[start]))
+                value = RULE(src=src, dst=dst, edge=start)
+                edge = min(start + 1, stop - 1)
                 src = nonnegative(np.int64(indices[edge]))
-                value = ADD(value, RULE(src=src, dst=dst, edge=edge))
-                src = nonnegative(np.int64(indices[edge + 1]))
-                second = ADD(second, RULE(src=src, dst=dst, edge=edge + 1))
-                src = nonnegative(np.int64(indices[edge + 2]))
-                third = ADD(third, RULE(src=src, dst=dst, edge=edge + 2))
-                src = nonnegative(np.int64(indices[edge + 3]))
-                fourth = ADD(fourth, RULE(src=src, dst=dst, edge=edge + 3))
-                edge += 4
-            while edge < stop:
+                found = RULE(src=src, dst=dst, edge=edge)
+                second = found if start + 1 < stop else second
+                edge = min(start + 2, stop - 1)
                 src = nonnegative(np.int64(indices[edge]))
-                value = ADD(value, RULE(src=src, dst=dst, edge=edge))
-                edge += 1
+                found = RULE(src=src, dst=dst, edge=edge)
+                third = found if start + 2 < stop else third
+                edge = min(start + 3, stop - 1)
+                src = nonnegative(np.int64(indices[edge]))
+                found = RULE(src=src, dst=dst, edge=edge)
+                fourth = found if start + 3 < stop else fourth
+            else:
+                edge = start
+                while edge + 4 <= stop:
+                    src = nonnegative(np.int64(indices[edge]))
+                    value = ADD(value, RULE(src=src, dst=dst, edge=edge))
+                    src = nonnegative(np.int64(indices[edge + 1]))
+                    second = ADD(second, RULE(src=src, dst=dst, edge=edge + 1))
+                    src = nonnegative(np.int64(indices[edge + 2]))
+                    third = ADD(third, RULE(src=src, dst=dst, edge=edge + 2))
+                    src = nonnegative(np.int64(indices[edge + 3]))
+                    fourth = ADD(fourth, RULE(src=src, dst=dst, edge=edge + 3))
+                    edge += 4
+                while edge < stop:
+                    src = nonnegative(np.int64(indices[edge]))
+                    value = ADD(value, RULE(src=src, dst=dst, edge=edge))
+                    edge += 1
             value = ADD(ADD(value, second), ADD(third, fourth))
             total = COMBINE(total, FINISH(vertex=dst, value=value))
         STORE(block=block, total=total)

@@ -5,9 +5,7 @@ from __future__ import annotations
 
 from shoal.accesses import find_accesses
 from shoal.backends.cuda.generator.writer import EDGE, END, INT64, VERTEX, KernelWriter, meeting, method, place_of
-from shoal.backends.loops.writer import field_name
 from shoal.operators import Operator
-from shoal.program import Vertex
 from shoal.rules import Rule
 
 NO_PIECES = "control[NUM_PIECES] = 0;"  # the next push cuts its own
@@ -43,19 +41,9 @@ def _methods(writer: KernelWriter, operator: Operator, *, incoming: bool) -> tup
         methods.append(method("bool visit_own(Index src, Index dst, Index edge) const", f"return {own};"))
     ask = "true" if where is None else writer.flag_rule(f"where_{number}_{suffix}", where, VERTEX)
     methods.append(method("bool where(Index vertex) const", f"return {ask};"))
-    methods.append(_touch(writer, where if where is not None and operator.options["early_exit"] else rule))
+    if incoming:
+        methods.append(writer.fetching(rule, "src"))
     return methods, [rule] if where is None else [rule, where]
-
-
-def _touch(writer: KernelWriter, rule: Rule) -> str:
-    """Return the method that begins to load what a rule reads at a destination."""
-    places = {(access.array, access.place) for access in find_accesses(rule) if access.reads}
-    touched = [
-        f"shoal::touch({field_name(name)} + vertex);"
-        for name, declared in writer.fields.items()
-        if isinstance(declared, Vertex) and declared.width is None and places & {(name, "dst"), (name, "vertex")}
-    ]
-    return method("void touch(Index vertex) const", " ".join(touched))
 
 
 def _push(writer: KernelWriter, operator: Operator) -> list[str]:

@@ -63,7 +63,8 @@ PARAMETERS = {
     "queue": "Id*", "queue_length": "Index", "bitmap_a": "Word32*", "bitmap_b": "Word32*", "remaining": "Word32*",
     "num_words": "Index", "piece_sources": "Id*", "piece_numbers": "Word32*", "num_pieces": "Index",
     "max_degree": "Index", "num_rows": "Index", "row_vertices": "const Id*", "row_firsts": "const Index*",
-    "row_owners": "const Id*", "row_values": "void*", "pile_a": "Id*", "pile_b": "Id*", "partials": "char*",
+    "row_owners": "const Id*", "row_numbers": "const Id*", "row_values": "void*", "num_tiles": "Index",
+    "tiles": "const Id*", "pile_a": "Id*", "pile_b": "Id*", "partials": "char*",
 }  # fmt: skip
 #: Control slots of a GPU's own, behind those that all backends have.
 OWN_SLOTS = {"NUM_PIECES": 0, "PILE_SIDE": LINE, "PILE_DUE": LINE + 1, "FRONTIER_EDGES": LINE + 2, "PILE": 2 * LINE}
@@ -188,7 +189,8 @@ def _slots(writer: KernelWriter) -> str:
     own = control_size(len(writer.flow.operators))
     numbers = {name: value for name, value in vars(slots).items() if name.isupper() and isinstance(value, int)}
     numbers |= {name: own + place for name, place in OWN_SLOTS.items()}
-    numbers |= {"CONTROL_LENGTH": writer.control_length, "OVERFLOW": int(Reason.OVERFLOW)}
+    numbers |= {"CONTROL_LENGTH": writer.control_length, "BLOCK_WARPS": BLOCK_THREADS // 32,
+                "OVERFLOW": int(Reason.OVERFLOW)}  # fmt: skip
     return "\n".join(
         f"constexpr int {name} = {value};" if abs(value) < 2**31 else f"constexpr long long {name} = {value}ll;"
         for name, value in numbers.items()
@@ -210,7 +212,8 @@ def _kernel(writer: KernelWriter, swaps: list[tuple[str, ...]]) -> str:
         "Index generation = load_acquire(control + GENERATION);",
         "[[maybe_unused]] const Index count = control[NUM_VERTICES];",
         "[[maybe_unused]] const Pieces<Id> pieces{piece_sources, piece_numbers, num_pieces, max_degree};",
-        "[[maybe_unused]] const Rows<Id> rows{num_rows, row_vertices, row_firsts, row_owners, row_values};",
+        "[[maybe_unused]] const Rows<Id> rows{num_rows, row_vertices, row_firsts, row_owners, row_numbers, row_values, "
+        "num_tiles, tiles};",
         "if (thread_in_grid() == 0) put(control, STARTED, nanoseconds());",
         f"if (control[SWAPPED] & 1) {{ {exchange} }}",
     ]

@@ -57,6 +57,7 @@ def write_gather(writer: KernelWriter, operator: Operator) -> None:
         method("static Value zero()", f"return {_identity(operator.combine, dtype)};"),
         method("static Value add(Value left, Value right)", f"return {combine};"),
         method("Value visit(Index src, Index dst, Index edge) const", f"return {visit};"),
+        writer.fetching(finish, "vertex"),
         method(f"void finish(Index vertex, Value value, {totals}& totals) const", done),
     ]
     options = {"FROM_QUEUE": source.is_queued, "HAS_TOTALS": bool(operator.into)}

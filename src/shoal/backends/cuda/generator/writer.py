@@ -12,13 +12,14 @@ from typing import Any
 
 import numpy as np
 
+from shoal.accesses import find_accesses
 from shoal.backends.base import Types
 from shoal.backends.cuda.exports import Argument, Export, c_type
 from shoal.backends.loops.control import LINE, control_size
 from shoal.backends.loops.flow import Flow, Source
 from shoal.backends.loops.writer import PhaseWriter, field_name, value_name
 from shoal.operators import Operator, Recording
-from shoal.program import Constant, Phase, Scalar
+from shoal.program import Constant, Phase, Scalar, Vertex
 from shoal.rules import Rule
 
 INT64, INT32 = np.dtype(np.int64), np.dtype(np.int32)
@@ -219,6 +220,16 @@ class KernelWriter:
             else:
                 members[place] = (kind if isinstance(declared, Constant) else f"{kind}*", place)
         return members
+
+    def fetching(self, rule: Rule, place: str) -> str:
+        """Return the method that begins to load what a rule reads at the vertex that one of its parameters names."""
+        read = {access.array for access in find_accesses(rule) if access.reads and access.place == place}
+        fetched = [
+            f"shoal::fetch({field_name(name)} + vertex * {declared.width or 1});"
+            for name, declared in self.fields.items()
+            if isinstance(declared, Vertex) and name in read
+        ]
+        return method("void fetch(Index vertex) const", " ".join(fetched))
 
     def output(self, operator: Operator) -> str:
         """Return the place of an operator's output."""

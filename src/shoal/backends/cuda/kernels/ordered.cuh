@@ -31,8 +31,6 @@ struct Relax {
 #pragma unroll
         for (int i = 0; i < BATCH; i++) dst[i] = indices[edges.edge[i]];
 #pragma unroll
-        for (int i = 0; i < BATCH; i++) op.touch(Index(dst[i]));
-#pragma unroll
         for (int i = 0; i < BATCH; i++) {
             bool is_near = false, is_far = false;
             Index src = edges.src[i], to = dst[i];

@@ -12,6 +12,9 @@
 namespace shoal {
 
 constexpr int TRIES = 8;  // edges that a lane looks at by itself: a warp waits for its slowest lane
+// Edges that a lane has under way at a time where the warp goes through a list together: the longest list of all may be
+// what the others wait for.
+constexpr int STEPS = 4;
 
 template <class Op, class Vertex, class Edge>
 INLINE void pull(const Op& op, Index* control, Index num_vertices, const Word32* front, Word32* back,
@@ -50,28 +53,43 @@ INLINE void pull(const Op& op, Index* control, Index num_vertices, const Word32*
             const Index target = __shfl_sync(ALL_LANES, dst, owner);
             bool has_found = false;
             while (at < end && !has_found) {
-                Index mine = at + lane();
-                Index src = mine < end ? Index(indices[mine]) : 0;
-                bool is_hit = mine < end && (Op::ALL_SOURCES || has_bit(front, src));
-                if constexpr (!Op::EARLY_EXIT || Op::IS_SHAREABLE) {
-                    bool joins = is_hit && op.visit(src, target, mine);
-                    if (__any_sync(ALL_LANES, joins) && lane() == owner) joined = true;
-                    __syncwarp();
-                    if (Op::EARLY_EXIT) has_found = __any_sync(ALL_LANES, is_hit) && !op.where(target);
-                } else {
-                    // One lane after the other: the vertex is one thread's at a time, as its rule was promised.
-                    Word32 hits = __ballot_sync(ALL_LANES, is_hit);
-                    for (; hits != 0 && !has_found; hits &= hits - 1) {
-                        const int hit = __ffs(hits) - 1;
-                        Index from = __shfl_sync(ALL_LANES, src, hit);
-                        if (lane() == owner) {
-                            if (op.visit_own(from, target, at + hit)) joined = true;
-                            has_found = !op.where(target);
-                        }
-                        has_found = __shfl_sync(ALL_LANES, has_found, owner);
-                    }
+                Vertex src[STEPS];
+                bool is_hit[STEPS];
+#pragma unroll
+                for (int i = 0; i < STEPS; i++) src[i] = indices[smaller(at + i * WARP + lane(), end - 1)];
+#pragma unroll
+                for (int i = 0; i < STEPS; i++) {
+                    is_hit[i] = at + i * WARP + lane() < end && (Op::ALL_SOURCES || has_bit(front, Index(src[i])));
                 }
-                at += WARP;
+#pragma unroll
+                for (int i = 0; i < STEPS; i++) {
+                    if (is_hit[i]) op.fetch(Index(src[i]));
+                }
+#pragma unroll
+                for (int i = 0; i < STEPS; i++) {
+                    if (at >= end || has_found) break;
+                    const Index from = src[i], mine = at + lane();
+                    __builtin_assume(from >= 0 && target >= 0);
+                    if constexpr (!Op::EARLY_EXIT || Op::IS_SHAREABLE) {
+                        bool joins = is_hit[i] && op.visit(from, target, mine);
+                        if (__any_sync(ALL_LANES, joins) && lane() == owner) joined = true;
+                        __syncwarp();
+                        if (Op::EARLY_EXIT) has_found = __any_sync(ALL_LANES, is_hit[i]) && !op.where(target);
+                    } else {
+                        // One lane after the other: the vertex is one thread's at a time, as its rule was promised.
+                        Word32 hits = __ballot_sync(ALL_LANES, is_hit[i]);
+                        for (; hits != 0 && !has_found; hits &= hits - 1) {
+                            const int hit = __ffs(hits) - 1;
+                            Index source = __shfl_sync(ALL_LANES, from, hit);
+                            if (lane() == owner) {
+                                if (op.visit_own(source, target, at + hit)) joined = true;
+                                has_found = !op.where(target);
+                            }
+                            has_found = __shfl_sync(ALL_LANES, has_found, owner);
+                        }
+                    }
+                    at += WARP;
+                }
             }
             if (lane() == owner) edge = smaller(at, end);
         }

@@ -61,8 +61,6 @@ struct Discover {
 #pragma unroll
         for (int i = 0; i < BATCH; i++) dst[i] = indices[edges.edge[i]];
 #pragma unroll
-        for (int i = 0; i < BATCH; i++) op.touch(Index(dst[i]));
-#pragma unroll
         for (int i = 0; i < BATCH; i++) wants[i] = (!Op::HAS_WHERE || op.where(Index(dst[i]))) && edges.is_there[i];
 #pragma unroll
         for (int i = 0; i < BATCH; i++) {
@@ -158,11 +156,7 @@ INLINE void push(Visit& visit, Index* control, Index& generation, const Vertex* 
                 int item = first_item + i * WARP + lane();
                 edges.is_there[i] = item < total;
                 item = item < total ? item : total - 1;
-                // The first lane whose edges end behind the item.
-                int owner = 0;
-                for (int step = WARP / 2; step > 0; step /= 2) {
-                    if (__shfl_sync(ALL_LANES, behind, owner + step - 1) <= item) owner += step;
-                }
+                const int owner = owner_of(behind, item);
                 edges.src[i] = static_cast<Vertex>(__shfl_sync(ALL_LANES, src, owner));
                 edges.edge[i] = __shfl_sync(ALL_LANES, start + degree - behind, owner) + item;
             }

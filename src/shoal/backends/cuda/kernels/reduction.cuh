@@ -108,42 +108,146 @@ INLINE Totals settle(const Totals* partials) {
     return merge_block(mine);
 }
 
-// Vertices with more than ROW edges are cut into pieces of so many, the same in every run, so that no warp has more.
-constexpr Index ROW = 4096;
-constexpr int AHEAD = 4;  // edges of a short list that are loaded at once
+// Work of a gather is dealt by edges: neighbouring vertices make a tile of about as many edges as any other, and a
+// vertex with more than ROW edges is cut into pieces of so many.  Which edges a sum adds up in which order is the same
+// in every run and for every number of warps.
+constexpr Index ROW = 512;
+// Edges that a lane has under way at a time: of a list that the whole warp takes, and of several vertices' lists.
+constexpr int LONG_AHEAD = 8, AHEAD = 4;
+constexpr int STAGED = AHEAD * WARP;
 
 template <class Vertex>
 struct Rows {
-    Index count;             // of vertices with many edges, ascending
+    Index count;             // of vertices with many edges
     const Vertex* vertices;
     const Index* firsts;     // where the pieces of each begin; one more than there are vertices
-    const Vertex* owners;    // of each piece: the place of its vertex in `vertices`
-    void* values;            // of each piece
+    const Vertex* owners;    // of each piece: the place of its vertex in `vertices`,
+    const Vertex* numbers;   // and which of the vertex's pieces it is
+    void* values;            // of each piece, those of a vertex side by side
+    Index num_tiles;
+    const Vertex* tiles;     // where each begins; one more than there are
 };
 
+template <class Op>
+INLINE typename Op::Value sum_lanes(typename Op::Value value) {
+    for (int step = WARP / 2; step > 0; step /= 2) value = Op::add(value, __shfl_down_sync(ALL_LANES, value, step));
+    return __shfl_sync(ALL_LANES, value, 0);
+}
+
+// Return the value of the edges from `start` on, up to `stop`, of one vertex: the whole warp takes them.  A gather's
+// rule only reads, so the last edge may be looked at again.  The list itself is read once, so it does not stay in a cache.
 template <class Op, class Vertex>
-INLINE typename Op::Value gather_edges(const Op& op, Index dst, Index start, Index stop,
-                                       const Vertex* indices) {
+INLINE typename Op::Value gather_list(const Op& op, Index dst, Index start, Index stop, const Vertex* indices) {
     typename Op::Value value = Op::zero();
-    Index edge = start + lane();
-    for (; edge + (AHEAD - 1) * WARP < stop; edge += AHEAD * WARP) {
-        Vertex src[AHEAD];
+    for (Index first = start + lane(); first - lane() < stop; first += LONG_AHEAD * WARP) {
+        Vertex src[LONG_AHEAD];
+        typename Op::Value values[LONG_AHEAD];
 #pragma unroll
-        for (int i = 0; i < AHEAD; i++) src[i] = indices[edge + i * WARP];
+        for (int i = 0; i < LONG_AHEAD; i++) src[i] = __ldcs(indices + smaller(first + i * WARP, stop - 1));
+#pragma unroll
+        for (int i = 0; i < LONG_AHEAD; i++) {
+            Index from = src[i];
+            __builtin_assume(from >= 0);
+            values[i] = op.visit(from, dst, smaller(first + i * WARP, stop - 1));
+        }
+#pragma unroll
+        for (int i = 0; i < LONG_AHEAD; i++) {
+            if (first + i * WARP < stop) value = Op::add(value, values[i]);
+        }
+    }
+    return sum_lanes<Op>(value);
+}
+
+// Return the value of up to AHEAD edges of a lane's own vertex.
+template <class Op, class Vertex>
+INLINE typename Op::Value gather_few(const Op& op, Index dst, Index start, int degree, const Vertex* indices) {
+    typename Op::Value value = Op::zero();
+    if (degree == 0) return value;
+    Vertex src[AHEAD];
+    typename Op::Value values[AHEAD];
+#pragma unroll
+    for (int i = 0; i < AHEAD; i++) src[i] = indices[start + (i < degree ? i : degree - 1)];
+#pragma unroll
+    for (int i = 0; i < AHEAD; i++) {
+        Index from = src[i];
+        __builtin_assume(from >= 0);
+        values[i] = op.visit(from, dst, start + (i < degree ? i : degree - 1));
+    }
+#pragma unroll
+    for (int i = 0; i < AHEAD; i++) {
+        if (i < degree) value = Op::add(value, values[i]);
+    }
+    return value;
+}
+
+// Return the value of a lane's own vertex: the edges of all lanes are laid end to end and dealt to them, and what they
+// find goes through shared memory.
+template <class Op, class Vertex>
+INLINE typename Op::Value gather_short(const Op& op, Index dst, Index start, int degree, const Vertex* indices) {
+    using Value = typename Op::Value;
+    __shared__ Value rooms[BLOCK_WARPS * STAGED];
+    Value* const room = rooms + threadIdx.x / WARP * STAGED;
+    Value value = Op::zero();
+    const int behind = scan_warp(degree), begin = behind - degree;
+    const int total = __shfl_sync(ALL_LANES, behind, WARP - 1);
+    for (int first = 0; first < total; first += STAGED) {
+        Vertex src[AHEAD];
+        Index edge[AHEAD], to[AHEAD];
+#pragma unroll
+        for (int i = 0; i < AHEAD; i++) {
+            const int wanted = first + i * WARP + lane(), item = wanted < total ? wanted : total - 1;
+            const int owner = owner_of(behind, item);
+            edge[i] = __shfl_sync(ALL_LANES, start - begin, owner) + item;
+            to[i] = Op::FROM_QUEUE ? __shfl_sync(ALL_LANES, dst, owner) : dst - lane() + owner;
+            src[i] = __ldcs(indices + edge[i]);
+        }
 #pragma unroll
         for (int i = 0; i < AHEAD; i++) {
             Index from = src[i];
-            __builtin_assume(from >= 0);
-            value = Op::add(value, op.visit(from, dst, edge + i * WARP));
+            __builtin_assume(from >= 0 && to[i] >= 0);
+            room[i * WARP + lane()] = op.visit(from, to[i], edge[i]);
         }
+        __syncwarp();
+        const int from = begin > first ? begin : first, stop = behind < first + STAGED ? behind : first + STAGED;
+        for (int item = from; item < stop; item++) value = Op::add(value, room[item - first]);
+        __syncwarp();
     }
-    for (; edge < stop; edge += WARP) {
-        Index src = indices[edge];
-        __builtin_assume(src >= 0);
-        value = Op::add(value, op.visit(src, dst, edge));
+    return value;
+}
+
+// Gather for the vertices at the positions from `begin` on, up to `end`; the whole warp calls it.
+template <bool HAS_ROWS, class Op, class Vertex, class Edge, class Totals>
+INLINE void gather_tile(const Op& op, const Vertex* sources, Index begin, Index end, const Edge* indptr,
+                        const Vertex* indices, Index& visited, Totals& mine) {
+    for (Index first = begin; first < end; first += WARP) {
+        const Index position = first + lane();
+        Index dst = first + lane(), start = 0, degree = 0;
+        bool is_mine = position < end;
+        if (is_mine) {
+            dst = vertex_at<Op>(sources, position);
+            start = indptr[dst];
+            degree = Index(indptr[dst + 1]) - start;
+            op.fetch(dst);
+        }
+        if (HAS_ROWS && degree > ROW) {
+            is_mine = false;
+            degree = 0;
+        }
+        visited += degree;
+        const int few = degree < WARP ? static_cast<int>(degree) : 0;
+        typename Op::Value value = __all_sync(ALL_LANES, few <= AHEAD)
+                                       ? gather_few(op, dst, start, few, indices)
+                                       : gather_short(op, dst, start, few, indices);
+        for (Word32 rest = __ballot_sync(ALL_LANES, degree >= WARP); rest != 0; rest &= rest - 1) {
+            const int owner = __ffs(rest) - 1;
+            const Index target = __shfl_sync(ALL_LANES, dst, owner), from = __shfl_sync(ALL_LANES, start, owner);
+            const Index stop = from + __shfl_sync(ALL_LANES, degree, owner);
+            __builtin_assume(target >= 0);
+            const typename Op::Value total = gather_list(op, target, from, stop, indices);
+            if (lane() == owner) value = total;
+        }
+        if (is_mine) op.finish(dst, value, mine);
     }
-    for (int step = WARP / 2; step > 0; step /= 2) value = Op::add(value, __shfl_down_sync(ALL_LANES, value, step));
-    return __shfl_sync(ALL_LANES, value, 0);
 }
 
 template <class Op, class Vertex, class Edge, class Totals>
@@ -151,70 +255,43 @@ INLINE void gather(const Op& op, Index* control, Index& generation, const Vertex
                    Index begin, Index end, const Edge* indptr, const Vertex* indices,
                    const Rows<Vertex>& rows, Totals* partials) {
     using Value = typename Op::Value;
-    const bool has_rows = !Op::FROM_QUEUE && rows.count > 0;
-    if (has_rows) {
-        const Index num_pieces = rows.firsts[rows.count];
-        for (Index piece = warp_in_grid(); piece < num_pieces; piece += warps_in_grid()) {
-            Index row = rows.owners[piece], dst = rows.vertices[row];
-            Index start = Index(indptr[dst]) + (piece - rows.firsts[row]) * ROW;
-            Index stop = smaller(start + ROW, Index(indptr[dst + 1]));
-            Value value = gather_edges(op, dst, start, stop, indices);
-            if (lane() == 0) static_cast<Value*>(rows.values)[piece] = value;
-        }
-        meet(control, generation);
-    }
+    Value* const values = static_cast<Value*>(rows.values);
     Index visited = 0;
     Totals mine = Totals::identity();
-    for (Index tile = begin + warp_in_grid() * WARP; tile < end; tile += warps_in_grid() * WARP) {
-        Index position = tile + lane(), dst = 0, start = 0, stop = 0;
-        if (position < end) {
-            dst = vertex_at<Op>(sources, position);
-            start = indptr[dst];
-            stop = indptr[dst + 1];
+    if constexpr (Op::FROM_QUEUE) {
+        for (Index first = begin + warp_in_grid() * WARP; first < end; first += warps_in_grid() * WARP) {
+            gather_tile<false>(op, sources, first, smaller(first + WARP, end), indptr, indices, visited, mine);
         }
-        visited += stop - start;
-        Value value = Op::zero();
-        if (stop - start < WARP) {
-            // Several loads are under way at a time; a gather's rule only reads, so the last edge may be looked at
-            // again.
-            for (Index edge = start; edge < stop; edge += AHEAD) {
-                Vertex src[AHEAD];
-                Value values[AHEAD];
-#pragma unroll
-                for (int i = 0; i < AHEAD; i++) src[i] = indices[smaller(edge + i, stop - 1)];
-#pragma unroll
-                for (int i = 0; i < AHEAD; i++) {
-                    Index from = src[i];
-                    __builtin_assume(from >= 0);
-                    values[i] = op.visit(from, dst, smaller(edge + i, stop - 1));
-                }
-#pragma unroll
-                for (int i = 0; i < AHEAD; i++) {
-                    if (edge + i < stop) value = Op::add(value, values[i]);
-                }
-            }
-        }
-        for (Word32 long_ones = __ballot_sync(ALL_LANES, stop - start >= WARP); long_ones != 0;
-             long_ones &= long_ones - 1) {
-            const int owner = __ffs(long_ones) - 1;
-            const Index target = __shfl_sync(ALL_LANES, dst, owner);
-            const Index from = __shfl_sync(ALL_LANES, start, owner), to = __shfl_sync(ALL_LANES, stop, owner);
-            Value total = Op::zero();
-            if (has_rows && to - from > ROW) {
-                Index low = 0, high = rows.count;  // its place among the vertices with many edges
-                while (low + 1 < high) {
-                    Index middle = (low + high) / 2;
-                    if (rows.vertices[middle] <= target) low = middle; else high = middle;
-                }
-                for (Index piece = rows.firsts[low]; piece < rows.firsts[low + 1]; piece++) {
-                    total = Op::add(total, static_cast<const Value*>(rows.values)[piece]);
-                }
+    } else {
+        const Index num_pieces = rows.count > 0 ? rows.firsts[rows.count] : 0;
+        for (Index item = warp_in_grid(); item < num_pieces + rows.num_tiles; item += warps_in_grid()) {
+            if (item < num_pieces) {
+                const Index row = rows.owners[item], dst = rows.vertices[row];
+                __builtin_assume(dst >= 0);
+                const Index number = rows.numbers[item];
+                const Index start = Index(indptr[dst]) + number * ROW;
+                const Index stop = smaller(start + ROW, Index(indptr[dst + 1]));
+                const Value value = gather_list(op, dst, start, stop, indices);
+                if (lane() == 0) values[rows.firsts[row] + number] = value;
+                visited += lane() == 0 ? stop - start : 0;
             } else {
-                total = gather_edges(op, target, from, to, indices);
+                const Vertex* tile = rows.tiles + (item - num_pieces);
+                gather_tile<true>(op, sources, Index(tile[0]), Index(tile[1]), indptr, indices, visited, mine);
             }
-            if (lane() == owner) value = total;
         }
-        if (position < end) op.finish(dst, value, mine);
+        if (rows.count > 0) {
+            meet(control, generation);
+            for (Index row = warp_in_grid(); row < rows.count; row += warps_in_grid()) {
+                Value value = Op::zero();
+                for (Index piece = rows.firsts[row] + lane(); piece < rows.firsts[row + 1]; piece += WARP) {
+                    value = Op::add(value, values[piece]);
+                }
+                value = sum_lanes<Op>(value);
+                const Index dst = rows.vertices[row];
+                __builtin_assume(dst >= 0);
+                if (lane() == 0) op.finish(dst, value, mine);
+            }
+        }
     }
     if (Op::HAS_TOTALS) keep_totals(mine, partials);
     add_up(control, EDGES, visited);

@@ -58,4 +58,13 @@ INLINE T sum_warp(T value) {
     return value;
 }
 
+// Edges of the lanes' vertices are laid end to end, those of a lane up to `behind`: return whose an item is.
+INLINE int owner_of(int behind, int item) {
+    int owner = 0;
+    for (int step = WARP / 2; step > 0; step /= 2) {
+        if (__shfl_sync(ALL_LANES, behind, owner + step - 1) <= item) owner += step;
+    }
+    return owner;
+}
+
 }  // namespace shoal
