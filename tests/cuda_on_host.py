@@ -6,6 +6,7 @@ What is run is the text that a GPU gets, compiled by a C++ compiler with ``cuda_
 
 from __future__ import annotations
 
+import contextlib
 import ctypes
 import functools
 import re
@@ -42,13 +43,19 @@ def _dirty(size, dtype):
     return array
 
 
+class _OnlyDevice(contextlib.nullcontext):
+    id = 0
+
+
 def make_cupy() -> types.ModuleType:
     """Return the part of CuPy that building graphs needs, made of NumPy."""
     cupy = types.ModuleType("cupy")
-    for name in ("asarray", "ascontiguousarray", "concatenate", "cumsum", "full", "zeros"):
+    for name in ("arange", "asarray", "ascontiguousarray", "concatenate", "cumsum", "full", "zeros"):
         setattr(cupy, name, _as_device(getattr(np, name)))
     cupy.empty = _as_device(_dirty)
     cupy.argsort = _as_device(functools.partial(np.argsort, kind="stable"))
+    runtime = types.SimpleNamespace(getDeviceCount=lambda: 1, CUDARuntimeError=RuntimeError)
+    cupy.cuda = types.SimpleNamespace(Device=_OnlyDevice, runtime=runtime)
     return cupy
 
 

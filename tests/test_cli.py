@@ -208,6 +208,12 @@ def test_convert_can_symmetrize_and_name_the_format(folder, capsys):
     assert shoal.read("both.data", format="shoal").is_directed is False
 
 
+def test_convert_can_optimize(folder, capsys):
+    run("convert numbered.txt fast.shoal --optimize", capsys)
+    assert shoal.read("fast.shoal") == shoal.read("numbered.txt").optimized()
+    assert json.loads(run("info fast.shoal --json", capsys))["optimized"] is True
+
+
 def test_devices(capsys):
     facts = json.loads(run("devices --json", capsys))
     cpu = facts["devices"][0]

@@ -12,7 +12,7 @@ import cuda_graphs
 import cuda_on_host
 from cuda_graphs import TYPES, assert_same
 from shoal import Graph, generate
-from shoal.backends.cuda import building, drawing, ranges
+from shoal.backends.cuda import building, device, drawing, ranges
 from shoal.errors import GraphError
 
 pytestmark = pytest.mark.skipif(cuda_on_host.COMPILER is None, reason="needs g++ or clang++")
@@ -74,6 +74,36 @@ def test_edges_in_arrays(seed, monkeypatch):
     assert_same(csr, graph)
     if graph.is_directed:
         assert_same(building.reverse_csr(*csr, num_vertices), graph.reverse())
+
+
+@pytest.mark.parametrize("seed", range(12))
+def test_lists_by_degree(seed, monkeypatch):
+    random = np.random.default_rng(seed)
+    monkeypatch.setattr(ranges, "_MIN_CAPACITY", int(random.integers(1, 1000)))
+    num_vertices, src, dst, weights = cuda_graphs.random_edges(random, 400, 3000)
+    types = dict(zip(("vertex_dtype", "edge_dtype"), TYPES[seed % len(TYPES)], strict=True))
+    graph = Graph.from_edges(src, dst, weights, num_vertices=num_vertices, directed=bool(seed % 3), **types)
+    csr = building.order_csr(on_gpu(graph.indptr), on_gpu(graph.indices), on_gpu(graph.weights))
+    assert_same(csr, graph.optimized())
+    if graph.is_directed:
+        assert_same(building.reverse_csr(*csr, num_vertices, is_ranked=True), graph.optimized().reverse())
+
+
+def test_a_graph_is_optimized_where_it_is(monkeypatch):
+    monkeypatch.setattr(device, "find_device", device.CUDADevice)  # the kept ones would outlive this test
+    graph = generate.uniform(num_vertices=50, num_edges=400, directed=True, weights=(1, 9))
+    expected = graph.optimized()
+    assert device.find_resident(expected) is None
+    found = graph.optimized(device="cuda")
+    assert found == expected
+    assert found.is_optimized
+    assert device.find_resident(found) == 0
+    assert_same(building.CSR(*found._cache["on GPU", 0]), expected)
+    for one in (found, expected.reverse()):
+        assert_same(building.CSR(*device.CUDADevice(0).place(one).edges(incoming=True)), one.reverse())
+    device.keep_on_gpu(graph, map(on_gpu, (graph.indptr, graph.indices, graph.weights)))
+    assert device.find_resident(graph.optimized()) == 0
+    assert device.find_resident(graph.optimized(device="cpu")) is None
 
 
 @pytest.mark.parametrize("wrong", [-1, 5, 2**40])

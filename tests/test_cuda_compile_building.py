@@ -13,8 +13,9 @@ pytest.importorskip("numba_cuda", reason="compiling kernels needs numba-cuda")
 
 ARCHITECTURES = ("sm_80", "sm_90", "sm_100")
 TYPES = ((np.int32, np.int32), (np.int32, np.int64), (np.int64, np.int64))
+EDGES = ("given_int32", "given_int64", "reversed", "ranked")
 BUILDING = [
-    *(f"{verb}_{edges}" for edges in ("given_int32", "given_int64", "reversed") for verb in ("count", "collect")),
+    *(f"{verb}_{edges}" for edges in EDGES for verb in ("count", "collect")),
     *("count_kept", "write_kept"),
 ]
 DRAWING = [

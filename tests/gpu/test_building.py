@@ -10,8 +10,9 @@ import pytest
 
 import cuda_graphs
 from cuda_graphs import TYPES, assert_same
-from shoal import Graph, generate
+from shoal import Graph, bfs, generate
 from shoal.backends.cuda import building, drawing, ranges
+from shoal.backends.cuda.device import find_device, find_resident
 from shoal.errors import ArgumentError, GraphError
 
 MAX_PEAK_BY_CSR = 3.0
@@ -101,6 +102,34 @@ def test_rows_of_a_reversed_graph_are_ascending():
     assert_same(csr, graph.reverse())
 
 
+@pytest.mark.parametrize("seed", range(24))
+def test_lists_by_degree_are_those_of_the_cpu(seed, monkeypatch):
+    random = np.random.default_rng(seed)
+    monkeypatch.setattr(ranges, "_MIN_CAPACITY", int(random.integers(1, 2**14)))
+    num_vertices, src, dst, weights = cuda_graphs.random_edges(random, 5000, 60_000)
+    types = dict(zip(("vertex_dtype", "edge_dtype"), TYPES[seed % len(TYPES)], strict=True))
+    graph = Graph.from_edges(src, dst, weights, num_vertices=num_vertices, directed=bool(seed % 3), **types)
+    found, expected = graph.optimized(device="cuda"), graph.optimized()
+    assert find_resident(graph) is None  # so it was the CPU
+    number = find_resident(found)
+    assert_same(building.CSR(*found._cache["on GPU", number]), expected)
+    assert found.is_optimized
+    assert found == expected
+    incoming = find_device(number).place(found).edges(incoming=True)
+    assert_same(building.CSR(*incoming), expected.reverse())
+    backwards = find_device(number).place(expected.reverse())
+    assert_same(building.CSR(*backwards.edges(incoming=True)), expected)
+
+
+def test_a_graph_is_optimized_where_it_is():
+    graph = generate.rmat(12, weights=(1, 9), device="cuda")
+    assert find_resident(graph.optimized()) == find_resident(graph)
+    assert find_resident(graph.optimized(device="cpu")) is None
+    assert graph.optimized() == graph.optimized(device="cpu")
+    pulls = {"direction": "pull", "devices": "cuda", "validate": True}
+    assert (bfs(graph.optimized(), 1, **pulls).distance == bfs(graph, 1, **pulls).distance).all()
+
+
 @pytest.mark.parametrize("wrong", [-1, 5, 2**40])
 def test_a_wrong_id_is_refused_with_its_place(wrong):
     ids = on_gpu(np.array([0, 1, wrong]))
@@ -161,3 +190,4 @@ def test_building_peaks_within_bounds(id_dtype, weight_dtype):
     assert peak_by_csr(lambda: building.build_csr(src, dst, 1 << 20, weights=weights, **types)) <= MAX_PEAK_BY_CSR
     csr = building.build_csr(src, dst, 1 << 20, weights=weights, directed=True, **types)
     assert peak_by_csr(lambda: building.reverse_csr(*csr, 1 << 20)) <= MAX_PEAK_BY_CSR
+    assert peak_by_csr(lambda: building.order_csr(*csr)) <= MAX_PEAK_BY_CSR

@@ -2,11 +2,12 @@
 """shoal's own format: the arrays of a graph as they are in memory, in one file that is opened by a memory map.
 
 Little-endian.  A header of 512 bytes:
-magic (8), version (uint32), flags (uint32; 1: directed), vertices, edges, bytes of the file (uint64 each), number of
-arrays (uint32), CRC-32 of the header with this field 0 (uint32), then for each array its name (16), its NumPy type (8),
-its first byte and its number of bytes (uint64 each).  The arrays follow, each at a multiple of 64 bytes: ``indptr``,
-``indices``, ``weights``, and ``labels`` or, for strings, ``label_offsets`` (int64) and ``label_bytes`` (UTF-8).
-Opening checks the header, the sizes and both ends of ``indptr``: a time that does not depend on the size of the graph.
+magic (8), version (uint32), flags (uint32; 1: directed, 2: optimized, 4: the reverse of an optimized graph), vertices,
+edges, bytes of the file (uint64 each), number of arrays (uint32), CRC-32 of the header with this field 0 (uint32), then
+for each array its name (16), its NumPy type (8), its first byte and its number of bytes (uint64 each).  The arrays
+follow, each at a multiple of 64 bytes: ``indptr``, ``indices``, ``weights``, and ``labels`` or, for strings,
+``label_offsets`` (int64) and ``label_bytes`` (UTF-8).  Opening checks the header, the sizes and both ends of
+``indptr``: a time that does not depend on the size of the graph.
 """
 
 from __future__ import annotations
@@ -32,6 +33,8 @@ _FIXED = struct.Struct("<8sIIQQQII")
 _ENTRY = struct.Struct("<16s8sQQ")
 _CRC_AT = _FIXED.size - 4
 _DIRECTED = 1
+#: By which degrees lists are ordered, as `Graph._ranked_by` has it.
+_RANKED_BY = {None: 0, "out": 2, "in": 4}
 _TYPES = {
     "indptr": ("<i4", "<i8"),
     "indices": ("<i4", "<i8"),
@@ -44,6 +47,7 @@ _TYPES = {
 
 class _Header(NamedTuple):
     is_directed: bool
+    ranked_by: str | None
     num_vertices: int
     num_edges: int
     arrays: dict[str, tuple[str, int, int]]  # type, first byte, number of bytes
@@ -66,7 +70,7 @@ def read(path: str, options: ReadOptions) -> Graph:
         raise FileFormatError(
             f"{path}, array 'indptr': runs from {indptr[0]} to {indptr[-1]}, not 0 to {header.num_edges}"
         )
-    return graph_from_csr(
+    graph = graph_from_csr(
         path,
         indptr,
         arrays["indices"],
@@ -77,6 +81,8 @@ def read(path: str, options: ReadOptions) -> Graph:
         check=not options.mmap,
         keep_widths=True,
     )
+    is_as_written = (graph.is_directed, graph.num_edges) == (header.is_directed, header.num_edges)
+    return graph._with_order(header.ranked_by) if header.ranked_by and is_as_written else graph
 
 
 def _read_header(path: str) -> _Header:
@@ -102,7 +108,8 @@ def _read_header(path: str) -> _Header:
         name.rstrip(b"\0").decode(): (dtype.rstrip(b"\0").decode(), first, length)
         for name, dtype, first, length in entries
     }
-    header = _Header(bool(flags & _DIRECTED), num_vertices, num_edges, arrays)
+    ranked_by = next((name for name, flag in _RANKED_BY.items() if flags & ~_DIRECTED == flag), None)
+    header = _Header(bool(flags & _DIRECTED), ranked_by, num_vertices, num_edges, arrays)
     _check_arrays(path, header, size)
     return header
 
@@ -156,7 +163,7 @@ def write(graph: Graph, path: str, compression: str | None) -> None:
     for name, array in arrays.items():
         entries.append(_ENTRY.pack(name.encode(), array.dtype.str.encode(), position, array.nbytes))
         position += -(-array.nbytes // _ALIGNMENT) * _ALIGNMENT
-    flags = _DIRECTED if graph.is_directed else 0
+    flags = (_DIRECTED if graph.is_directed else 0) | _RANKED_BY[graph._ranked_by]
     sizes = (graph.num_vertices, graph.num_edges, position, len(arrays))
     header = (_FIXED.pack(MAGIC, VERSION, flags, *sizes, 0) + b"".join(entries)).ljust(_HEADER_BYTES, b"\0")
     header = header[:_CRC_AT] + struct.pack("<I", _checksum(header)) + header[_FIXED.size :]

@@ -1,8 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Build and transpose CSR arrays on the CPU: allocate the arrays, run the kernels.
+"""Build, transpose and order CSR arrays on the CPU: allocate the arrays, run the kernels.
 
 Beyond the result, memory goes only into a buffer for each thread of the size of a bucket (a thousandth of the edges, or
-the longest row if that is more); above 2**28 vertices of 32 bits, edges take 64 bits while they are sorted.
+the longest row if that is more), and where rows are ordered by degree into a few arrays over vertices; above 2**28
+vertices of 32 bits, edges take 64 bits while they are sorted.
 All ids must be in range: callers check them.
 """
 
@@ -13,6 +14,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from shoal.arrays import read_only
 from shoal.backends.cpu.kernels import csr as kernels
 from shoal.backends.cpu.threads import available_cores, run_threads
 
@@ -20,12 +22,14 @@ from shoal.backends.cpu.threads import available_cores, run_threads
 _MIN_EDGES_FOR_THREADS = 2**16
 #: Buckets of fewer than 2**3 vertices would need counters as large as the graph.
 _MIN_SPARE_BITS = 3
+#: NumPy sorts 16 bits by their digits, and more by comparisons.
+_RANK_DIGIT_BITS = 16
 #: NumPy copies a chunk aside where source and target overlap.
 _CHUNK = 2**20
 
 
 class CSR(NamedTuple):
-    """Rows of ascending (index, weight)."""
+    """Rows of ascending (index, weight), or (rank of the index, weight)."""
 
     indptr: np.ndarray
     indices: np.ndarray
@@ -80,12 +84,10 @@ def transpose_csr(
     num_threads = _choose_threads(num_threads, indices.size, layout.num_buckets)
     cursors, starts = _count(layout, num_threads, indices, indices, False, True)
     csr = _allocate(indices.size, num_vertices, layout.key_dtype, indptr.dtype, weights)
-    first_edges = indices.size * np.arange(num_threads) // num_threads
-    first_rows = np.searchsorted(indptr, first_edges, side="right") - 1
     run_threads(
         kernels.scatter_reversed,
         num_threads,
-        first_rows,
+        _first_rows(indptr, num_threads),
         indptr,
         indices,
         weights,
@@ -97,6 +99,57 @@ def transpose_csr(
     )
     _sort(csr, layout, starts, layout.vertex_bits, False, num_threads)
     return _narrowed(csr, indices.dtype)
+
+
+def order_csr(csr: CSR, degree: np.ndarray, *, overwrite: bool = False, num_threads: int | None = None) -> CSR:
+    """Order every row by falling ``degree`` of the neighbour, then by id and weight.
+
+    ``overwrite`` lets the result take the place of the given indices and weights; the offsets are the given ones.
+    """
+    layout = _choose_layout(csr.indptr.size - 1, csr.indices.dtype)
+    num_threads = _choose_threads(num_threads, csr.indices.size, layout.num_buckets)
+    names, rank = _rank(degree, csr.indices.dtype)
+    can_stay = overwrite and layout.key_dtype == csr.indices.dtype
+    keys = csr.indices if can_stay else np.empty(csr.indices.size, layout.key_dtype)
+    run_threads(
+        kernels.rank_rows,
+        num_threads,
+        _first_rows(csr.indptr, num_threads),
+        read_only(csr.indptr),
+        read_only(csr.indices),
+        rank,
+        layout.bucket_bits,
+        layout.vertex_bits,
+        keys,
+    )
+    weights = csr.weights if csr.weights is None or overwrite else csr.weights.copy()
+    ordered = CSR(np.zeros_like(csr.indptr), keys, weights)
+    _sort(ordered, layout, _bucket_starts(layout, csr.indptr), 0, False, num_threads, names)
+    return _narrowed(ordered._replace(indptr=csr.indptr), csr.indices.dtype)
+
+
+def _rank(degree: np.ndarray, dtype: np.dtype) -> tuple[np.ndarray, np.ndarray]:
+    """Return the vertices by falling degree, of equal degree by id, and the place of each among them."""
+    missing = degree.max(initial=0) - degree  # ascending where the degree falls
+    order = np.arange(degree.size, dtype=dtype)
+    for low in range(0, int(missing.max(initial=0)).bit_length(), _RANK_DIGIT_BITS):
+        digit = (missing[order] >> low).astype(np.uint16)
+        order = order[np.argsort(digit, kind="stable")]
+    rank = np.empty_like(order)
+    rank[order] = np.arange(degree.size, dtype=dtype)
+    return order, rank
+
+
+def _first_rows(indptr: np.ndarray, num_threads: int) -> np.ndarray:
+    """Return the row of the first edge of each thread."""
+    first_edges = int(indptr[-1]) * np.arange(num_threads) // num_threads
+    return np.searchsorted(indptr, first_edges, side="right") - 1
+
+
+def _bucket_starts(layout: _Layout, indptr: np.ndarray) -> np.ndarray:
+    """Return where the buckets of a CSR begin, and the end of the last."""
+    rows = np.arange(layout.num_buckets + 1) << layout.bucket_bits
+    return indptr[np.minimum(rows, indptr.size - 1)].astype(np.int64)
 
 
 class _Layout(NamedTuple):
@@ -149,7 +202,15 @@ def _allocate(
     return CSR(indptr, np.empty(num_edges, key_dtype), out_weights)
 
 
-def _sort(csr: CSR, layout: _Layout, starts: np.ndarray, lowest_bit: int, deduplicate: bool, num_threads: int) -> None:
+def _sort(
+    csr: CSR,
+    layout: _Layout,
+    starts: np.ndarray,
+    lowest_bit: int,
+    deduplicate: bool,
+    num_threads: int,
+    names: np.ndarray | None = None,
+) -> None:
     capacity = num_threads * int(np.diff(starts).max())
     run_threads(
         kernels.sort_buckets,
@@ -160,6 +221,7 @@ def _sort(csr: CSR, layout: _Layout, starts: np.ndarray, lowest_bit: int, dedupl
         layout.vertex_bits,
         lowest_bit,
         deduplicate,
+        names,
         csr.indices,
         csr.weights,
         np.empty(capacity, csr.indices.dtype),

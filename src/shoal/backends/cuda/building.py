@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Build and reverse CSR arrays on the GPU: the same arrays, bit for bit, as ``backends/cpu/csr.py`` makes.
+"""Build, reverse and order CSR arrays on the GPU: the same arrays, bit for bit, as ``backends/cpu/csr.py`` makes.
 
 Ranges of rows are built one after another.  A range's edges are collected as 64-bit keys (row, index), sorted by
 CuPy's radix sort, and written without copies; edges are read or drawn again for each range instead of being kept, since
@@ -29,7 +29,7 @@ _WEIGHT_TYPES = ("int32", "float32", "float64")
 
 
 class CSR(NamedTuple):
-    """Rows of ascending (index, weight), as CuPy arrays."""
+    """Rows of ascending (index, weight), or (rank of the index, weight), as CuPy arrays."""
 
     indptr: Any
     indices: Any
@@ -40,7 +40,8 @@ class CSR(NamedTuple):
 class Edges:
     """Edges that kernels ask for by number: ``count_<name>`` and ``collect_<name>`` of ``text``, given ``args``.
 
-    ``weights`` has one for each edge; ``ids`` are the arrays that may hold wrong ids, by name.
+    ``weights`` has one for each edge; ``ids`` are the arrays that may hold wrong ids, by name.  Where edges have ranks
+    in place of destinations, ``names`` are the vertices by rank.
     """
 
     text: str
@@ -49,6 +50,7 @@ class Edges:
     args: tuple[Any, ...]
     weights: Any = None
     ids: Mapping[str, Any] = field(default_factory=dict)
+    names: Any = None
 
     @property
     def weight_dtype(self) -> np.dtype | None:
@@ -94,12 +96,38 @@ def build_csr(
     )
 
 
-def reverse_csr(indptr: Any, indices: Any, weights: Any, num_vertices: int) -> CSR:
-    """Turn every edge of a CSR round; rows of the result are ascending whatever the order in the given rows."""
-    text = kernel_text("csr.cuh", indices.dtype, indptr.dtype)
-    args = (_contiguous(indptr), _contiguous(indices), np.uint64(num_vertices))
-    edges = Edges(text, "reversed", indices.size, args, _contiguous(weights), {"indices": indices})
+def reverse_csr(indptr: Any, indices: Any, weights: Any, num_vertices: int, *, is_ranked: bool = False) -> CSR:
+    """Turn every edge of a CSR round; rows of the result are ascending whatever the order in the given rows.
+
+    ``is_ranked`` orders them by falling degree that the neighbour has in the given CSR, then by id.
+    """
+    edges = _stored_edges("reversed", indptr, indices, weights, num_vertices, is_ranked)
     return build(edges, num_vertices, indices.dtype, indptr.dtype)
+
+
+def order_csr(indptr: Any, indices: Any, weights: Any) -> CSR:
+    """Order every row by falling degree of the neighbour, then by id and weight; the offsets are the given ones."""
+    num_vertices = indptr.size - 1
+    edges = _stored_edges("ranked", indptr, indices, weights, num_vertices, is_ranked=True)
+    return build(edges, num_vertices, indices.dtype, indptr.dtype)._replace(indptr=indptr)
+
+
+def _stored_edges(name: str, indptr: Any, indices: Any, weights: Any, num_vertices: int, is_ranked: bool) -> Edges:
+    """Return the edges of a CSR, with the rank of the neighbour in place of its id if ``is_ranked``."""
+    text = kernel_text("csr.cuh", indices.dtype, indptr.dtype)
+    names, rank = _rank(indptr, indices.dtype) if is_ranked and indices.size else (None, None)
+    args = (_contiguous(indptr), _contiguous(indices), np.uint64(num_vertices), rank)
+    return Edges(text, name, indices.size, args, _contiguous(weights), {"indices": indices}, names)
+
+
+def _rank(indptr: Any, dtype: np.dtype) -> tuple[Any, Any]:
+    """Return the rows by falling length, of equal length by number, and the place of each among them."""
+    import cupy
+
+    order = cupy.argsort(indptr[:-1] - indptr[1:])  # keeps the order of what is equal
+    rank = cupy.empty(order.size, dtype)
+    rank[order] = cupy.arange(order.size, dtype=dtype)
+    return order.astype(dtype), rank
 
 
 def build(
@@ -249,6 +277,7 @@ class _Builder:
             keys,
             deduplicate,
             np.int32(self.buckets.vertex_bits),
+            self.edges.names,
             tile_ends - tile_counts,
             indices,
             degrees,

@@ -12,9 +12,9 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from shoal.errors import ArgumentError, ShoalError
-from shoal.graph import Graph
 
 if TYPE_CHECKING:
+    from shoal.graph import Graph
     from shoal.strategies.subgraph import Subgraph
 
 PIECE = 1024  # edges of a piece of a vertex in a push; as in kernels/push.cuh
@@ -108,21 +108,26 @@ class Shard:
         if incoming and not self.graph.is_directed:
             incoming = False
         if incoming not in self._edges:
-            self._edges[incoming] = self._reverse() if incoming else self._upload()
+            self._edges[incoming] = self._reverse() if incoming else self._upload(self.graph)
         return self._edges[incoming]
 
-    def _upload(self) -> tuple[Any, ...]:
-        kept = self.graph._cache.get(_resident_key(self.device.number))
+    def _upload(self, graph: Graph) -> tuple[Any, ...]:
+        kept = graph._cache.get(_resident_key(self.device.number))
         if kept is not None:
             return kept
-        arrays = (self.graph.indptr, self.graph.indices, self.graph.weights)
+        arrays = (graph.indptr, graph.indices, graph.weights)
         return tuple(None if array is None else import_cupy().asarray(array) for array in arrays)
 
     def _reverse(self) -> tuple[Any, ...]:
         from shoal.backends.cuda.building import reverse_csr
 
+        if (
+            self.graph._ranked_by == "in"
+        ):  # of the degrees that order it, the reverse's, the graph's offsets say nothing
+            return self._upload(self.graph.reverse())
         indptr, indices, weights = self.edges(incoming=False)
-        return tuple(reverse_csr(indptr, indices, weights, self.graph.num_vertices))
+        is_ranked = self.graph.is_optimized
+        return tuple(reverse_csr(indptr, indices, weights, self.graph.num_vertices, is_ranked=is_ranked))
 
     @cached_property
     def wanting(self) -> Any:
@@ -185,6 +190,18 @@ class Shard:
 def keep_on_gpu(graph: Graph, arrays: Any) -> None:
     """Let a graph that was made on the current GPU keep its arrays there: indptr, indices, weights."""
     graph._cache[_resident_key(import_cupy().cuda.Device().id)] = tuple(arrays)
+
+
+def find_resident(graph: Graph) -> int | None:
+    """Return the number of a GPU that keeps the graph's arrays, None if there is none."""
+    kept = [key for key in tuple(graph._cache) if isinstance(key, tuple) and key == _resident_key(key[-1])]
+    return kept[0][-1] if kept else None
+
+
+def current_gpu(asked: str) -> int:
+    """Return the number of the current GPU, or say what is missing for what was asked."""
+    count_gpus(asked)
+    return import_cupy().cuda.Device().id
 
 
 def _resident_key(number: int) -> tuple[str, int]:

@@ -63,7 +63,7 @@ class GraphblasPeer:
             col_indices=graph.indices.astype(np.uint64),
             values=np.array([True]) if values is None else values.copy(),
             is_iso=values is None,
-            sorted_cols=True,
+            sorted_cols=not graph.is_optimized,
         )
         matrix.wait()
         return matrix

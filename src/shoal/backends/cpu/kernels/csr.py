@@ -87,6 +87,20 @@ def scatter_reversed(
         _put(cursors, thread, indices[i], row, bucket_bits, vertex_bits, keys, weights, i, out_weights)
 
 
+@compiled()
+def rank_rows(thread, num_threads, first_rows, indptr, indices, rank, bucket_bits, vertex_bits, keys):
+    """Make every edge u -> v of a CSR the key of u -> rank[v], at the edge's own place.
+
+    ``first_rows[thread]`` is the row of the thread's first edge.  ``keys`` may be ``indices``.
+    """
+    start, end = _share(thread, num_threads, indices.size)
+    row = first_rows[thread]
+    for i in range(start, end):
+        while indptr[nonnegative(row + 1)] <= i:
+            row += 1
+        keys[i] = (row & ((1 << bucket_bits) - 1)) << vertex_bits | rank[nonnegative(indices[i])]
+
+
 @compiled(allocates=True)
 def sort_buckets(
     thread,
@@ -97,6 +111,7 @@ def sort_buckets(
     vertex_bits,
     lowest_bit,
     deduplicate,
+    names,
     keys,
     weights,
     buffer_keys,
@@ -105,8 +120,9 @@ def sort_buckets(
 ):
     """Sort bucket after bucket, leave destinations in ``keys`` and the length of row v in ``indptr[v + 1]``.
 
-    Edges are in order already in the bits below ``lowest_bit``.  Threads draw buckets from ``next_bucket`` (atomic),
-    since their sizes differ; a bucket and its rows are its owner's alone, as is the thread's part of the buffers.
+    Edges are in order already in the bits below ``lowest_bit``.  Where keys have ranks in place of destinations,
+    ``names`` are the vertices by rank.  Threads draw buckets from ``next_bucket`` (atomic), since their sizes differ; a
+    bucket and its rows are its owner's alone, as is the thread's part of the buffers.
     """
     counts = np.empty(1 << _MAX_DIGIT_BITS, np.int64)
     base = buffer_keys.size // num_threads * thread
@@ -119,10 +135,13 @@ def sort_buckets(
         first = bucket << bucket_bits
         if is_in_buffer:
             _write_rows(
-                deduplicate, vertex_bits, size, buffer_keys, buffer_weights, base, keys, weights, start, indptr, first
-            )
+                deduplicate, names, vertex_bits, size, buffer_keys, buffer_weights, base, keys, weights, start, indptr,
+                first,
+            )  # fmt: skip
         else:
-            _write_rows(deduplicate, vertex_bits, size, keys, weights, start, keys, weights, start, indptr, first)
+            _write_rows(
+                deduplicate, names, vertex_bits, size, keys, weights, start, keys, weights, start, indptr, first
+            )
         bucket = fetch_add(next_bucket, 0, 1)
 
 
@@ -172,7 +191,9 @@ def _move(counts, low, mask, size, keys, weights, start, to_keys, to_weights, to
 
 
 @inner
-def _write_rows(deduplicate, vertex_bits, size, keys, weights, start, indices, out_weights, place, indptr, first):
+def _write_rows(
+    deduplicate, names, vertex_bits, size, keys, weights, start, indices, out_weights, place, indptr, first
+):
     """Write destinations and weights of sorted keys from ``place`` on, and count the edges of each row.
 
     In place too, since ``place`` never passes what is read.
@@ -185,7 +206,10 @@ def _write_rows(deduplicate, vertex_bits, size, keys, weights, start, indices, o
         key = keys[nonnegative(i)]
         if not deduplicate or key != previous:
             indptr[nonnegative(first + (key >> vertex_bits) + 1)] += 1
-            indices[nonnegative(place)] = key & mask
+            index = nonnegative(key & mask)
+            if names is not None:
+                index = names[index]
+            indices[nonnegative(place)] = index
             if weights is not None:
                 out_weights[nonnegative(place)] = weights[nonnegative(i)]
             place += 1

@@ -78,17 +78,27 @@ struct GivenEdges {
     }
 };
 
-// The edges of a CSR, turned round.
-struct ReversedEdges {
+// The edges of a CSR, as they are or turned round.  Where there are ranks, the second end is the rank of the vertex,
+// by which its row will be ordered.
+template <bool IS_REVERSED>
+struct StoredEdges {
     const Offset* indptr;
     const Vertex* indices;
     Word num_rows, num_edges;
+    const Vertex* rank;
 
-    __device__ ReversedEdges(const Offset* indptr, const Vertex* indices, Word num_rows, Word num_edges)
-        : indptr(indptr), indices(indices), num_rows(num_rows), num_edges(num_edges) {}
+    __device__ StoredEdges(
+        const Offset* indptr, const Vertex* indices, Word num_rows, Word num_edges, const Vertex* rank
+    ) : indptr(indptr), indices(indices), num_rows(num_rows), num_edges(num_edges), rank(rank) {}
+
+    __device__ __forceinline__ Word ranked(Word vertex) const {
+        return rank && vertex < num_rows ? Word(rank[vertex]) : vertex;  // a wrong id stays what it is
+    }
 
     __device__ __forceinline__ Edge operator()(Word number) const {
-        return {Word((long long)indices[number]), row_of(number, indptr, num_rows, num_edges)};
+        Word row = row_of(number, indptr, num_rows, num_edges), index = Word((long long)indices[number]);
+        if (IS_REVERSED) return {index, ranked(row)};
+        return {row, ranked(index)};
     }
 };
 
@@ -216,8 +226,14 @@ SHOAL_BUILDING_KERNELS(
     given_int64, building::GivenEdges<long long>(src, dst), const long long* src, const long long* dst
 )
 SHOAL_BUILDING_KERNELS(
-    reversed, building::ReversedEdges(indptr, indices, num_reversed_rows, num_edges), const building::Offset* indptr,
-    const building::Vertex* indices, building::Word num_reversed_rows
+    reversed, building::StoredEdges<true>(indptr, indices, num_given_rows, num_edges, rank),
+    const building::Offset* indptr, const building::Vertex* indices, building::Word num_given_rows,
+    const building::Vertex* rank
+)
+SHOAL_BUILDING_KERNELS(
+    ranked, building::StoredEdges<false>(indptr, indices, num_given_rows, num_edges, rank),
+    const building::Offset* indptr, const building::Vertex* indices, building::Word num_given_rows,
+    const building::Vertex* rank
 )
 
 // Count the keys that stay in each tile of blockDim.x * ROUNDS sorted keys: all, or the first of equal ones.
@@ -242,9 +258,10 @@ extern "C" __global__ void count_kept(
 // Write destinations and weights of the keys that stay, and add every row's length to `degrees`, which are zero.
 // A block for a tile, which writes from tile_starts[tile] on.  The length of a row is the number of keys kept up to its
 // last one, less the number kept before its first: two additions by two threads, maybe of two blocks (atomic), whose
-// overflow cancels.  `order` says where the weight of each sorted key is.
+// overflow cancels.  `order` says where the weight of each sorted key is.  Where keys have ranks, `names` are the
+// vertices by rank.
 extern "C" __global__ void write_kept(
-    building::Word size, const building::Word* keys, bool deduplicate, int vertex_bits,
+    building::Word size, const building::Word* keys, bool deduplicate, int vertex_bits, const building::Vertex* names,
     const building::Word* tile_starts, building::Vertex* indices, building::Offset* degrees, const long long* order,
     const void* key_weights, int weight_bytes, void* weights
 ) {
@@ -262,7 +279,8 @@ extern "C" __global__ void write_kept(
             if (place >= size) continue;  // all barriers of the round are behind
             Word key = keys[place], row = key >> vertex_bits;
             if (stays) {
-                indices[target] = Vertex(key & index_mask);
+                Word index = key & index_mask;
+                indices[target] = names ? names[index] : Vertex(index);
                 if (weight_bytes) copy_weight(key_weights, order[place], weights, target, weight_bytes);
             }
             Degree* degree = (Degree*)degrees + row;
