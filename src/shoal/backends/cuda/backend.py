@@ -12,7 +12,8 @@ from shoal.backends.base import Session, Types
 from shoal.backends.cuda.device import CUDADevice, Shard, find_device, import_cupy
 from shoal.backends.cuda.phase_run import PhaseRun
 from shoal.backends.cuda.phases import LoadedPhase, load_phase
-from shoal.program import Field, Phase, Program
+from shoal.backends.cuda.room import Room
+from shoal.program import Constant, Field, Phase, Program
 
 if TYPE_CHECKING:
     from shoal.config import DeviceSpec
@@ -41,28 +42,42 @@ class CUDABackend:
         schedule: Schedule | None, state: dict[str, Any], knobs: tuple[float, float], title: str, scheme: Scheme,
     ) -> Session:  # fmt: skip
         """Put a program's state on a GPU."""
-        return OneGPU(shards[0], phases, state, knobs)
+        return OneGPU(shards[0], fields, phases, state, knobs, title)
 
 
 class OneGPU:
     """A program on one GPU, which has its whole state."""
 
     def __init__(
-        self, shard: Shard, phases: Sequence[tuple[Phase, LoadedPhase]], state: dict[str, Any],
-        knobs: tuple[float, float],
+        self, shard: Shard, fields: dict[str, Field], phases: Sequence[tuple[Phase, LoadedPhase]],
+        state: dict[str, Any], knobs: tuple[float, float], title: str,
     ) -> None:  # fmt: skip
         self.shard, self.phases, self.knobs = shard, phases, knobs
-        cupy = import_cupy()
+        num_bytes = {name: value.nbytes for name, value in state.items() if isinstance(value, np.ndarray)}
+        self.constant_bytes = sum(num_bytes[name] for name in num_bytes if isinstance(fields[name], Constant))
+        sources = [(phase, code.source) for phase, code in phases]
+        self.room = Room(title, shard, sources, sum(num_bytes.values()))
         with shard.device.use():
-            self.state = {name: cupy.asarray(value) if isinstance(value, np.ndarray) else value
-                          for name, value in state.items()}  # fmt: skip
+            self.room.check()
+            self.state = self.room.fit(lambda: self._upload(state))
         self.kept: dict[str, Any] = {}  # the frontiers of a phase, for a later one to replay
+
+    def _upload(self, state: dict[str, Any]) -> dict[str, Any]:
+        """Copy the graph and then the state: turning edges round takes room that the state may have afterwards."""
+        cupy = import_cupy()
+        self.shard.edges(incoming=False)
+        if any(code.uses_in_edges for _, code in self.phases):
+            self.shard.edges(incoming=True)
+        return {name: cupy.asarray(value) if isinstance(value, np.ndarray) else value for name, value in state.items()}
 
     def begin_phase(self, number: int, frontier: np.ndarray | None, allowances: Sequence[Allowance]) -> PhaseRun:
         """Return a run of one phase, ready to begin."""
         phase, code = self.phases[number]
+        allowance = allowances[0].beside(self.constant_bytes)  # a GPU has copies of them
         with self.shard.device.use():
-            return PhaseRun(code, phase, self.shard, self.state, self.kept, frontier, self.knobs, allowances[0])
+            return self.room.fit(
+                lambda: PhaseRun(code, phase, self.shard, self.state, self.kept, frontier, self.knobs, allowance)
+            )
 
     def skip_phase(self) -> None:
         """Note that there is nothing to replay."""

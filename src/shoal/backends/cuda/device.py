@@ -106,10 +106,20 @@ class Shard:
             self._edges[incoming] = self._reverse() if incoming else self._upload()
         return self._edges[incoming]
 
+    @property
+    def resident_bytes(self) -> int:
+        """What the graph's edges take on the GPU now."""
+        there = {False: self._made_there or (), **self._edges}
+        return sum(array.nbytes for arrays in there.values() for array in arrays if array is not None)
+
+    @property
+    def _made_there(self) -> tuple[Any, ...] | None:
+        """The arrays of a graph that was made on the GPU."""
+        return self.graph._cache.get(_resident_key(self.device.number))
+
     def _upload(self) -> tuple[Any, ...]:
-        kept = self.graph._cache.get(_resident_key(self.device.number))
-        if kept is not None:
-            return kept
+        if self._made_there is not None:
+            return self._made_there
         arrays = (self.graph.indptr, self.graph.indices, self.graph.weights)
         return tuple(None if array is None else import_cupy().asarray(array) for array in arrays)
 
