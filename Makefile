@@ -3,6 +3,7 @@
 # make test    everything: style, types, tests
 # make test-full  the same, with all combinations of strategies instead of every two: hours
 # make test-gpu  the tests that need a GPU, with the Python that has CuPy; make test-gpu GPU_PYTHON=python3 JOBS=12
+# make sanitize-gpu  every algorithm under compute-sanitizer, on a machine with a GPU and a CUDA toolkit
 # make bench   shoal beside the other graph libraries of Python; make bench GRAPHS=kron20,kron22,urand20,grid2000
 # make figures all that the documentation states in numbers: measured, kept in benchmarks/results, written into the pages
 # Each makes its own environment in .venv first; all it needs is Python 3.11 or newer.
@@ -18,7 +19,7 @@ GRAPHS ?= kron20,urand20,grid2000
 SCALE ?= 20
 DEVICES_SCALE ?= 22
 
-.PHONY: demo test test-full test-gpu bench figures clean
+.PHONY: demo test test-full test-gpu sanitize-gpu bench figures clean
 
 demo: .venv/installed
 	$(BIN)/python examples/demo.py
@@ -37,6 +38,9 @@ test-full: test
 GPU_PYTHON ?= python3
 test-gpu:
 	PYTHONPATH=src $(GPU_PYTHON) -m pytest -n $(JOBS) --dist worksteal tests/gpu
+
+sanitize-gpu:
+	PYTHONPATH=src $(GPU_PYTHON) tests/gpu/sanitize.py
 
 bench: .venv/installed-peers
 	mkdir -p local

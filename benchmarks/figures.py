@@ -97,6 +97,11 @@ def describe(graph: shoal.Graph, scale: int) -> str:
     return f"R-MAT graph of scale {scale}: {graph.num_vertices:,} vertices, {graph.num_edges:,} stored edges"
 
 
+def _without_folder(argument: str) -> str:
+    """Return an argument of a command as it would be on another machine."""
+    return Path(argument).name if argument.startswith("/") else argument
+
+
 def publish(name: str, setting: str, figures: list[Figure], path: str | None) -> None:
     """Print the figures and write them with their circumstances to a file; ``setting`` says on what they were taken."""
     print_table(f"{name}: {setting}", figures)
@@ -117,7 +122,7 @@ def to_dict(name: str, setting: str, figures: list[Figure]) -> dict[str, Any]:
         "kind": "figures",
         "name": name,
         "setting": setting,
-        "command": shlex.join([Path(sys.orig_argv[0]).name, *sys.orig_argv[1:]]),
+        "command": shlex.join([_without_folder(part) for part in sys.orig_argv]),
         "date": datetime.now(UTC).isoformat(timespec="seconds"),
         "environment": describe_machine()
         | {

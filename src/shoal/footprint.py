@@ -1,7 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """What one run of a program takes: its state, from the fields it declares, and the device's buffers, from its phases.
 
-The buffers' lengths are those of `shoal.backends.cpu.buffers`; a test holds the sum against what a run measures.
+The buffers' lengths are those of `shoal.backends.cpu.buffers`; a test holds the sum against what a run measures.  Of a
+run on a GPU the host has the state, too; what the GPU has is what `shoal.backends.cuda.needs` says.
 """
 
 from __future__ import annotations
@@ -35,6 +36,7 @@ class Sizes:
     weight_dtype: np.dtype | None
     distance_dtype: np.dtype
     may_be_flat: bool  # some edge may add nothing to a path's length
+    max_degree: int | None = None  # None where it is not known
 
     @property
     def csr_bytes(self) -> int:
@@ -52,6 +54,7 @@ class Stage:
     other_bytes: int
     uses_in_edges: bool
     workspace_bytes: int = 0  # the part of the buffers that is there still when the next stage runs
+    gpu: Any = None  # a `shoal.backends.cuda.needs.Need`, where the run is on a GPU
 
     def beside(self, num_bytes: int) -> Stage:
         """Return the stage with other arrays of so many bytes beside it."""
@@ -80,7 +83,7 @@ class Footprint:
         self.sizes, self.config, self.duplication = sizes, config, duplication
         self._sources: dict[Any, tuple[Any, ...]] = {}  # with what the key names by id, so that no other gets it
         spec = parse_devices(config.devices)
-        self.num_devices = spec.num_devices
+        self.num_devices, self.kind = spec.num_devices, spec.kind
         threads = make_devices(spec.num_devices, spec.threads_per_device)[0].num_threads
         self.num_threads = 1 if sizes.num_edges < SMALL_EDGES else threads
 
@@ -92,9 +95,33 @@ class Footprint:
         constants, others : bytes of the arrays it is given, and of those that are there beside it
         begins_everywhere : whether its first frontier is every vertex, of which a list is then made
         """
+        if self.kind == "cuda":
+            return self._stage_on_gpu(program, constants, others, begins_everywhere)
         if self.num_devices == 1 or self.duplication is not None:
             return self._stage_of_one(program, constants, others, begins_everywhere)
         return self._stage_of_many(program, constants, others, begins_everywhere)
+
+    def _stage_on_gpu(self, program: Program, constants: int, others: int, begins_everywhere: bool) -> Stage:
+        """Return what the host has, and what the GPU: the host's state is copied there, and the edges are, too."""
+        from shoal.backends.cuda.buffers import TRACE_ROWS
+        from shoal.backends.cuda.needs import GraphSizes, need_of
+        from shoal.backends.cuda.phases import load_phase
+        from shoal.backends.loops.control import NUM_TRACE_COLUMNS
+        from shoal.execution.binding import state_bytes
+
+        sizes, count, vertex = self.sizes, self.sizes.num_vertices, self.sizes.vertex_dtype.itemsize
+        types = (sizes.vertex_dtype, sizes.edge_dtype, sizes.weight_dtype)
+        phases = [(phase, load_phase(program, phase, types, self.config.direction).source)
+                  for phase in program.phases()]  # fmt: skip
+        state = state_bytes(program.fields(), count, sizes.vertex_dtype) + constants
+        max_degree = sizes.num_edges if sizes.max_degree is None else sizes.max_degree
+        graph = GraphSizes(count, sizes.num_edges, sizes.is_directed, *types, max_degree)
+        # Vertices that wait by priority are flags first, and a list.
+        is_ordered = any(source.flow.ordered is not None for _, source in phases)
+        waiting = count * (2 + (INT64_BYTES + vertex if begins_everywhere else 0)) if is_ordered else 0
+        trace = TRACE_ROWS * NUM_TRACE_COLUMNS * INT64_BYTES
+        others += waiting + trace + OBJECT_BYTES
+        return Stage(state, 0, others, uses_in_edges=False, gpu=need_of(graph, state, phases))
 
     def _stage_of_many(self, program: Program, constants: int, others: int, begins_everywhere: bool) -> Stage:
         """Return the same for all devices: each has copies of all vertices, or at most of one for each of its edges."""
@@ -142,7 +169,7 @@ class Footprint:
         from shoal.backends.cpu.buffers import BufferSizes
         from shoal.execution.binding import state_bytes
 
-        buffers = temporary = queue = earlier = kept = 0
+        buffers = temporary = queue = kept = 0
         levels = 2
         uses_in_edges = False
         vertex = self.sizes.vertex_dtype.itemsize
@@ -161,11 +188,10 @@ class Footprint:
             blocks = self._block_bytes(lengths.blocks(room)) if source.flow.ordered is not None else 0
             is_listed = phase.begin == "all" or (phase.begin == "start" and begins_everywhere)
             listed = vertex * self.sizes.num_vertices if is_listed and source.flow.uses_frontier else 0
-            # The phase before is still there when a queue longer than its own is made.
-            temporary = max(temporary, listed + earlier + (before if queue > before else 0))
+            # The queue before is still there when a longer one is made.
+            temporary = max(temporary, listed + (before if queue > before else 0))
             bitmaps = NUM_BITMAPS * INT64_BYTES * ((self.sizes.num_vertices + 63) // 64)
             buffers = max(buffers, queue + INT64_BYTES * levels + bitmaps + blocks + fixed)
-            earlier = fixed
         state = state_bytes(program.fields(), self.sizes.num_vertices, self.sizes.vertex_dtype) + constants
         workspace = queue + INT64_BYTES * levels
         return Stage(state, buffers, others + temporary + OBJECT_BYTES, uses_in_edges, workspace)

@@ -22,6 +22,16 @@ def memory_bytes() -> int:
     return os.sysconf("SC_PHYS_PAGES") * os.sysconf("SC_PAGE_SIZE")
 
 
+def format_bytes(count: int) -> str:
+    """Return a number of bytes in the unit that suits it."""
+    amount = float(count)
+    for unit in ("B", "kB", "MB", "GB"):
+        if amount < 999.5:
+            return f"{amount:.3g} {unit}"
+        amount /= 1000
+    return f"{amount:,.3g} TB"
+
+
 def cpu_name() -> str:
     """Return the processor's name, or that of its architecture where the system does not tell."""
     try:

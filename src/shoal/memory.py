@@ -24,7 +24,7 @@ from shoal.algorithms.components import Components
 from shoal.algorithms.pagerank import DTYPES, PageRank
 from shoal.algorithms.sssp import SSSP, FlatParents, TightParents, distance_dtype
 from shoal.arrays import choose_edge_dtype, choose_vertex_dtype
-from shoal.config import CONFIG_NAMES
+from shoal.config import CONFIG_NAMES, parse_devices
 from shoal.errors import ArgumentError, check_choice, check_integer
 from shoal.footprint import INT64_BYTES, OBJECT_BYTES, Footprint, Sizes, Stage, one_after_the_other
 from shoal.graph import Graph
@@ -34,12 +34,16 @@ from shoal.program import Program
 @dataclass(frozen=True)
 class MemoryEstimate:
     """Bytes a run needs at its peak: the graph (both directions where it needs them), a program's state, a device's
-    buffers, and what the algorithm's function holds beside them (temporary arrays, a converted result)."""
+    buffers, and what the algorithm's function holds beside them (temporary arrays, a converted result).
+
+    Of a run on a GPU these are the host's bytes, and ``gpu`` has the same for the GPU's own memory.
+    """
 
     graph_bytes: int
     state_bytes: int
     buffer_bytes: int
     other_bytes: int
+    gpu: MemoryEstimate | None = None
 
     @property
     def total_bytes(self) -> int:
@@ -69,10 +73,15 @@ def estimate_memory(
     132000004
     >>> need.total_bytes - need.graph_bytes < 24 * 1_000_000
     True
+    >>> estimate_memory((1_000_000, 32_000_000), "bfs", devices="cuda").gpu.graph_bytes
+    132000004
     """
     sizes = sizes_of(graph_or_sizes, directed)
     strategies = {name: options.pop(name) for name in list(options) if name in CONFIG_NAMES}
-    device = Footprint(sizes, make_config(strategies))
+    config = make_config(strategies)
+    if isinstance(graph_or_sizes, Graph) and parse_devices(config.devices).kind == "cuda":
+        sizes = replace(sizes, max_degree=graph_or_sizes.max_degree)
+    device = Footprint(sizes, config)
     if isinstance(algorithm, Program):
         stages = [device.stage(algorithm)]
     else:
@@ -86,7 +95,19 @@ def estimate_memory(
     # Sorting the edges by destination takes an eighth of them more while it lasts (measured at scale 16).
     sorting = sizes.csr_bytes // 8 if needs_reverse else 0
     others = peak - largest.state_bytes - largest.buffer_bytes
-    return MemoryEstimate(graph_bytes, largest.state_bytes, largest.buffer_bytes, others + sorting)
+    return MemoryEstimate(graph_bytes, largest.state_bytes, largest.buffer_bytes, others + sorting, _on_gpu(stages))
+
+
+def _on_gpu(stages: list[Stage]) -> MemoryEstimate | None:
+    """Return what the stages need on a GPU, which keeps the graph from one to the next; None if they run on none."""
+    needs = [stage.gpu for stage in stages if stage.gpu is not None]
+    if not needs:
+        return None
+    largest = max(needs, key=lambda need: need.state_bytes + need.buffer_bytes)
+    peak = max(need.total_bytes - need.graph_bytes for need in needs)
+    graph_bytes = max(need.graph_bytes for need in needs)
+    others = peak - largest.state_bytes - largest.buffer_bytes
+    return MemoryEstimate(graph_bytes, largest.state_bytes, largest.buffer_bytes, others)
 
 
 def sizes_of(given: Graph | tuple, directed: bool | None = None) -> Sizes:

@@ -58,6 +58,23 @@ def test_grids_and_hubs(algorithm):
         assert_same(run(graph, devices="cuda"), run(graph))
 
 
+@pytest.mark.parametrize("is_directed", [False, True])
+@pytest.mark.parametrize("algorithm", ALGORITHMS)
+def test_optimized_graphs(algorithm, is_directed):
+    run = ALGORITHMS[algorithm]
+    graph = random_graph(20000, 400000, seed=1, directed=is_directed, weights="int32", skew=6.0)
+    assert_same(run(graph.optimized(), devices="cuda"), run(graph))
+
+
+def test_ranks_in_hub_order():
+    graph = random_graph(3000, 60000, seed=2, directed=True, weights="float64", skew=6.0)
+    start = np.random.default_rng(1).random(graph.num_vertices)
+    how = {"weighted": True, "personalization": start, "tolerance": 1e-12, "max_iterations": 1000}
+    placed = shoal.place(graph.optimized(), "cuda")
+    np.testing.assert_allclose(shoal.pagerank(placed, **how).rank, shoal.pagerank(graph, **how).rank, rtol=1e-9)
+    assert placed.shards_for(None, with_in_edges=True)[0].hubs is not None
+
+
 def test_a_source_that_is_a_hub():
     star = shoal.Graph.from_edges(np.zeros(50_000, np.int64), np.arange(1, 50_001))
     found = shoal.bfs(star, 0, devices="cuda", validate=True)

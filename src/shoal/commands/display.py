@@ -110,13 +110,3 @@ def format_value(value: Any) -> str:
         number = float(value)
         return f"{number:,.0f}" if number.is_integer() and abs(number) < 1e15 else f"{number:,.6g}"
     return str(value)
-
-
-def format_bytes(count: int) -> str:
-    """Return a number of bytes in the unit that suits it."""
-    amount = float(count)
-    for unit in ("B", "kB", "MB", "GB"):
-        if amount < 1000:
-            return f"{amount:.3g} {unit}"
-        amount /= 1000
-    return f"{amount:,.3g} TB"

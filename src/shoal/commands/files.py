@@ -15,6 +15,7 @@ from shoal.commands.options import GraphPath, Json, Quiet, ReadingOptions, expan
 from shoal.graph import Graph
 from shoal.io import write
 from shoal.io.formats import format_to_write
+from shoal.machine import format_bytes
 
 
 @expanded
@@ -70,7 +71,7 @@ def info(path: GraphPath, reading: ReadingOptions, json: Json = False, quiet: Qu
     if json:
         display.print_json(facts)
     elif not quiet:
-        shown = facts | {"bytes": display.format_bytes(facts["bytes"])}
+        shown = facts | {"bytes": format_bytes(facts["bytes"])}
         degree = shown.pop("degree")
         display.print_facts(path, shown | {f"degree, {name}": value for name, value in degree.items()})
 

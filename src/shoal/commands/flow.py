@@ -16,7 +16,7 @@ from shoal.commands.result_files import check_output, write_result
 from shoal.commands.vertex_names import names_of
 from shoal.errors import OutOfMemoryError
 from shoal.graph import Graph
-from shoal.machine import available_memory_bytes
+from shoal.machine import available_memory_bytes, format_bytes
 from shoal.memory import estimate_memory
 from shoal.results import ComponentsResult, Result, TraversalResult
 
@@ -65,8 +65,8 @@ def _check_memory(graph: Graph, algorithm: str, arguments: dict[str, Any]) -> No
     needed, available = estimate.total_bytes - estimate.graph_bytes, available_memory_bytes()
     if needed > available:
         raise OutOfMemoryError(
-            f"{algorithm} needs about {display.format_bytes(needed)} of memory beside the graph; "
-            f"{display.format_bytes(available)} is available"
+            f"{algorithm} needs about {format_bytes(needed)} of memory beside the graph; "
+            f"{format_bytes(available)} is available"
         )
 
 
@@ -87,7 +87,7 @@ def _print_result(algorithm: str, path: str, result: Result, load_seconds: float
         "supersteps": stats.num_supersteps,
         "edges visited": stats.edges_visited,
         "TEPS (stored edges / second)": result.graph.num_edges / stats.seconds if stats.seconds else None,
-        "peak memory beside the graph": display.format_bytes(stats.peak_memory_bytes),
+        "peak memory beside the graph": format_bytes(stats.peak_memory_bytes),
     }
     if run.validate:
         facts["validated"] = True

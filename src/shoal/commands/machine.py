@@ -8,7 +8,7 @@ from typing import Any
 
 from shoal.commands import display
 from shoal.commands.options import Json, expanded
-from shoal.machine import available_memory_bytes, cpu_name, memory_bytes
+from shoal.machine import available_memory_bytes, cpu_name, format_bytes, memory_bytes
 
 
 @expanded
@@ -19,7 +19,7 @@ def devices(json: Json = False) -> None:
         display.print_json(facts)
         return
     for device in facts.pop("devices"):
-        shown = {name: display.format_bytes(v) if name.endswith("_bytes") else v for name, v in device.items()}
+        shown = {name: format_bytes(v) if name.endswith("_bytes") else v for name, v in device.items()}
         display.print_facts(
             f"device {device['name']}", {name.removesuffix("_bytes"): value for name, value in shown.items()}
         )
@@ -47,7 +47,7 @@ def describe_devices() -> dict[str, Any]:
         "available_memory_bytes": available_memory_bytes(),
     }
     return {
-        "devices": [cpu, *_describe_gpus()],
+        "devices": [cpu, *describe_gpus()],
         "shoal": shoal.__version__,
         "python": platform.python_version(),
         "numpy": numpy.__version__,
@@ -58,7 +58,7 @@ def describe_devices() -> dict[str, Any]:
     }
 
 
-def _describe_gpus() -> list[dict[str, Any]]:
+def describe_gpus() -> list[dict[str, Any]]:
     """Return the GPUs that CuPy finds; none where there is no CuPy, no driver or no GPU."""
     try:
         import cupy

@@ -109,6 +109,7 @@ class _Run:
             else:
                 self._run_to_the_end(number, run)
             self.peaks = list(map(max, self.peaks, run.peaks))
+            del run  # what only it needed makes room for the next
         session.end(state)
 
     def _factor(self, number: int) -> float:

@@ -10,9 +10,11 @@ import numpy as np
 
 from shoal.backends.base import Session, Types
 from shoal.backends.cuda.device import CUDADevice, Shard, find_device, import_cupy
+from shoal.backends.cuda.hubs import HubOrder, hub_bytes, moved_fields
 from shoal.backends.cuda.phase_run import PhaseRun
 from shoal.backends.cuda.phases import LoadedPhase, load_phase
-from shoal.program import Field, Phase, Program
+from shoal.backends.cuda.room import Room
+from shoal.program import Constant, Field, Phase, Program
 
 if TYPE_CHECKING:
     from shoal.config import DeviceSpec
@@ -41,28 +43,57 @@ class CUDABackend:
         schedule: Schedule | None, state: dict[str, Any], knobs: tuple[float, float], title: str, scheme: Scheme,
     ) -> Session:  # fmt: skip
         """Put a program's state on a GPU."""
-        return OneGPU(shards[0], phases, state, knobs)
+        return OneGPU(shards[0], fields, phases, state, knobs, title)
 
 
 class OneGPU:
     """A program on one GPU, which has its whole state."""
 
     def __init__(
-        self, shard: Shard, phases: Sequence[tuple[Phase, LoadedPhase]], state: dict[str, Any],
-        knobs: tuple[float, float],
+        self, shard: Shard, fields: dict[str, Field], phases: Sequence[tuple[Phase, LoadedPhase]],
+        state: dict[str, Any], knobs: tuple[float, float], title: str,
     ) -> None:  # fmt: skip
         self.shard, self.phases, self.knobs = shard, phases, knobs
-        cupy = import_cupy()
+        num_bytes = {name: value.nbytes for name, value in state.items() if isinstance(value, np.ndarray)}
+        self.constant_bytes = sum(num_bytes[name] for name in num_bytes if isinstance(fields[name], Constant))
+        sources = [(phase, code.source) for phase, code in phases]
+        self.room = Room(title, shard, sources, sum(num_bytes.values()))
+        self.moved: set[str] = set()  # the fields whose values are in hub order
         with shard.device.use():
-            self.state = {name: cupy.asarray(value) if isinstance(value, np.ndarray) else value
-                          for name, value in state.items()}  # fmt: skip
+            self.room.check()
+            self.state = self.room.fit(lambda: self._upload(state, fields))
         self.kept: dict[str, Any] = {}  # the frontiers of a phase, for a later one to replay
+
+    def _upload(self, state: dict[str, Any], fields: dict[str, Field]) -> dict[str, Any]:
+        """Copy the graph and then the state: turning edges round takes room that the state may have afterwards."""
+        cupy = import_cupy()
+        self.shard.edges(incoming=False)
+        if any(code.uses_in_edges for _, code in self.phases):
+            self.shard.edges(incoming=True)
+        self._take_hub_order(fields)
+        uploaded = {name: cupy.asarray(value) for name, value in state.items() if isinstance(value, np.ndarray)}
+        for name in self.moved:
+            uploaded[name] = uploaded[name][self.shard.hubs.order]
+        return {**state, **uploaded}
+
+    def _take_hub_order(self, fields: dict[str, Field]) -> None:
+        """Let an optimized graph have its vertices in hub order, if the program allows it and there is room."""
+        graph = self.shard.graph
+        moved = moved_fields((code for _, code in self.phases), fields) if graph.is_optimized else None
+        if moved is None or (self.shard.hubs is None and not self.room.has_spare(hub_bytes(graph))):
+            return
+        self.shard.hubs = self.shard.hubs or HubOrder(self.shard)
+        self.moved = moved
 
     def begin_phase(self, number: int, frontier: np.ndarray | None, allowances: Sequence[Allowance]) -> PhaseRun:
         """Return a run of one phase, ready to begin."""
         phase, code = self.phases[number]
+        allowance = allowances[0].beside(self.constant_bytes)  # a GPU has copies of them
+        shard = self.shard.hubs.shard if self.moved else self.shard
         with self.shard.device.use():
-            return PhaseRun(code, phase, self.shard, self.state, self.kept, frontier, self.knobs, allowances[0])
+            return self.room.fit(
+                lambda: PhaseRun(code, phase, shard, self.state, self.kept, frontier, self.knobs, allowance)
+            )
 
     def skip_phase(self) -> None:
         """Note that there is nothing to replay."""
@@ -70,6 +101,8 @@ class OneGPU:
 
     def end(self, state: dict[str, Any]) -> None:
         """Put what the GPU has into the state on the host."""
-        for name, value in self.state.items():
-            if isinstance(state[name], np.ndarray) and state[name].flags.writeable:
-                value.get(out=state[name])
+        with self.shard.device.use():
+            for name, value in self.state.items():
+                if isinstance(state[name], np.ndarray) and state[name].flags.writeable:
+                    found = value[self.shard.hubs.place] if name in self.moved else value
+                    found.get(out=state[name])

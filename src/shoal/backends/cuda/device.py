@@ -97,6 +97,7 @@ class Shard:
     part: Subgraph | None = None
     _edges: dict[bool, tuple[Any, ...]] = field(default_factory=dict)
     _tiles: dict[int, Any] = field(default_factory=dict)
+    hubs: Any = None  # the graph in hub order, once a program has asked for it; see `shoal.backends.cuda.hubs`
 
     @property
     def num_local(self) -> int:
@@ -111,10 +112,16 @@ class Shard:
             self._edges[incoming] = self._reverse() if incoming else self._upload(self.graph)
         return self._edges[incoming]
 
+    @property
+    def resident_bytes(self) -> int:
+        """What the graph's edges take on the GPU now."""
+        there = {False: _made_there(self.graph, self.device) or (), **self._edges}
+        return sum(array.nbytes for arrays in there.values() for array in arrays if array is not None)
+
     def _upload(self, graph: Graph) -> tuple[Any, ...]:
-        kept = graph._cache.get(_resident_key(self.device.number))
-        if kept is not None:
-            return kept
+        made = _made_there(graph, self.device)
+        if made is not None:
+            return made
         arrays = (graph.indptr, graph.indices, graph.weights)
         return tuple(None if array is None else import_cupy().asarray(array) for array in arrays)
 
@@ -185,6 +192,11 @@ class Shard:
             inner -= inner % 32  # a warp's vertices come by 32
         ends = cupy.asarray(np.array([0, self.num_local]))
         return cupy.concatenate([ends[:1], inner, ends[1:]]).astype(self.graph.indices.dtype)
+
+
+def _made_there(graph: Graph, device: CUDADevice) -> tuple[Any, ...] | None:
+    """Return the arrays of a graph that was made on the GPU."""
+    return graph._cache.get(_resident_key(device.number))
 
 
 def keep_on_gpu(graph: Graph, arrays: Any) -> None:

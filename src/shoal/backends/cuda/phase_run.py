@@ -9,8 +9,9 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from shoal.backends.base import Reason
+from shoal.backends.cuda.buffers import NUM_BITMAPS, NUM_PILES, TRACE_ROWS, BufferSizes, Kept, gathers, pushes
 from shoal.backends.cuda.device import Shard, import_cupy, num_words
-from shoal.backends.cuda.generator.phase import BLOCK_THREADS, BLOCKS_PER_PROCESSOR, KERNEL
+from shoal.backends.cuda.generator.phase import BLOCK_THREADS, BLOCK_WARPS, BLOCKS_PER_PROCESSOR, KERNEL
 from shoal.backends.cuda.modules import Kernel, make_kernel
 from shoal.backends.cuda.phases import LoadedPhase
 from shoal.backends.loops import control as slot
@@ -20,8 +21,6 @@ from shoal.program import Constant, Phase
 if TYPE_CHECKING:
     from shoal.strategies.memory import Allowance
 
-TRACE_ROWS = 8192  # supersteps between two visits of Python
-FEWEST_PIECES = 1 << 20  # so that the edges of few vertices can be dealt to all warps
 SPIN_SECONDS = 0.002  # for so long the host looks all the time whether a kernel has ended, then now and then
 NAP_SECONDS = 0.0005
 
@@ -45,65 +44,51 @@ class PhaseRun:
         self.rows: list[np.ndarray] = []
         self.reason = Reason.RUNNING
         self.knobs = self.cupy.asarray(np.array(knobs))
+        self._make_gather_tables()
+        self.sizes = self._measure()
+        allowance.budget.check(self.nbytes)
         self._make_buffers()
         self._prepare(frontier)
-        allowance.budget.check(self.nbytes)
         self.device_control = self.cupy.asarray(self.control)
         self.kernel = _load(loaded, shard.device.number)
 
     def _make_buffers(self) -> None:
-        cupy, n, flow, vertex = self.cupy, self.num_vertices, self.flow, self.shard.graph.indices.dtype
+        cupy, sizes, vertex, pieces = self.cupy, self.sizes, self.shard.graph.indices.dtype, self.sizes.pieces
         self.trace = cupy.empty((TRACE_ROWS, slot.NUM_TRACE_COLUMNS), cupy.int64)
-        words = num_words(n)
-        bitmaps = flow.uses_bitmaps
-        self.bitmaps = [cupy.zeros(words if bitmaps else 1, cupy.uint32) for _ in range(2)]
-        needs_remaining = flow.pulls or flow.ordered is not None
-        self.remaining = cupy.zeros(words if needs_remaining else 1, cupy.uint32)
-        if flow.pulls:
+        self.bitmaps = [cupy.zeros(sizes.bitmap, cupy.uint32) for _ in range(NUM_BITMAPS)]
+        self.remaining = cupy.zeros(sizes.remaining, cupy.uint32)
+        if self.flow.pulls:
             self.remaining[:] = self.shard.wanting
-        pushes = any(op.kind == "advance" and op.options["direction"] != "pull" for op in flow.operators)
-        pieces = max(self.shard.max_pieces, FEWEST_PIECES) if pushes and self.shard.max_pieces else 0
         self.pieces = (cupy.empty(pieces, vertex), cupy.empty(pieces, cupy.uint32)) if pieces else (None, None)
-        gathers = any(op.kind == "gather" for op in flow.operators)
-        self.row_tables = self.shard.rows if gathers else (None,) * 4
-        self.tiles = self.shard.tiles(self.num_blocks * BLOCK_THREADS // 32) if gathers else None
+        self.piles = [cupy.empty(sizes.pile, vertex) for _ in range(NUM_PILES)]
+        self.partials = cupy.empty(sizes.partials, cupy.uint8)
+        self.levels = self.kept["device_levels"] if sizes.kept.levels else cupy.empty(sizes.levels, cupy.int64)
+        self.queue = self.kept["queue"] if sizes.kept.queue else cupy.empty(sizes.queue, vertex)
+        if len(self.queue) < sizes.queue:
+            longer = cupy.empty(sizes.queue, vertex)
+            longer[: sizes.kept.end] = self.queue[: sizes.kept.end]
+            self.queue = longer
+
+    def _make_gather_tables(self) -> None:
+        self.row_tables, self.tiles = (None,) * 4, None
+        if gathers(self.flow):
+            self.row_tables, self.tiles = self.shard.rows, self.shard.tiles(self.num_blocks * BLOCK_WARPS)
         num_pieces = 0 if self.row_tables[2] is None else len(self.row_tables[2])
-        self.row_values = cupy.empty(max(num_pieces, 1), cupy.uint64)
-        self.piles = [cupy.empty(n if flow.ordered is not None else 1, vertex) for _ in range(2)]
-        self.partials = cupy.empty(max(self.source.partial_bytes * self.num_blocks, 1), cupy.uint8)
-        if self.phase.begin == "replay":
-            begin = int(self.kept["levels"][self.kept["count"]]) if self.kept.get("count") else 0
-            queue = self.kept.get("queue", cupy.empty(1, vertex))
-            length = begin + self.queue_length
-            if len(queue) < length:
-                longer = cupy.empty(length, vertex)
-                longer[:begin] = queue[:begin]
-                queue = longer
-            self.queue, self.levels = queue, self.kept.get("device_levels", cupy.zeros(2, cupy.int64))
-            return
-        self.queue = cupy.empty(max(self.queue_length, 1), vertex)
-        self.levels = cupy.empty((n * (self.phase.joins or 1) if self.phase.keep else 0) + 2, cupy.int64)
+        self.row_values = self.cupy.empty(max(num_pieces, 1), self.cupy.uint64)
 
-    @property
-    def num_frontiers(self) -> int:
-        """Entries of the queue for the frontiers that go from superstep to superstep: all of them, or two in turn."""
-        if self.flow.ordered is not None:
-            return 2 * self.num_vertices
-        if not self.flow.uses_frontier or self.phase.begin == "replay":
-            return 0
-        return self.num_vertices * (2 if self.phase.joins is None else self.phase.joins)
-
-    @property
-    def queue_length(self) -> int:
-        """Entries of the queue: frontiers, and outputs that do not leave the step."""
-        return self.num_frontiers + self.num_vertices * len(self.flow.regions)
+    def _measure(self) -> BufferSizes:
+        """Return the sizes of the buffers."""
+        kept, found = Kept(), self.kept
+        if self.phase.begin == "replay" and found:
+            kept = Kept(len(found["queue"]), int(found["levels"][found["count"]]), len(found["device_levels"]))
+        num_pieces = self.shard.max_pieces if pushes(self.flow) else 0
+        vertex_bytes = self.shard.graph.indices.dtype.itemsize
+        return BufferSizes(self.source, self.phase, self.num_vertices, vertex_bytes, self.num_blocks, num_pieces, kept)
 
     @property
     def nbytes(self) -> int:
         """Bytes of the buffers."""
-        arrays = [self.trace, *self.bitmaps, self.remaining, *self.pieces, self.row_values, *self.piles, self.partials,
-                  self.queue, self.levels]  # fmt: skip
-        return sum(array.nbytes for array in arrays if array is not None)
+        return self.sizes.num_bytes + self.row_values.nbytes
 
     def _prepare(self, frontier: np.ndarray | None) -> None:
         graph, control, flow, n = self.shard.graph, self.control, self.flow, self.num_vertices
@@ -114,7 +99,7 @@ class PhaseRun:
         control[slot.BUDGET] = slot.UNLIMITED
         size = n if frontier is None else len(frontier)
         control[slot.SIZE] = control[slot.LOCAL_SIZE] = size
-        num_frontiers = self.num_frontiers
+        num_frontiers = self.sizes.frontiers
         control[slot.ROOM] = control[slot.CEILING] = control[slot.CAPACITY] = n
         control[slot.INTERMEDIATE] = num_frontiers
         control[slot.QUEUE_END] = min(num_frontiers, (self.phase.joins or 0) * n)
@@ -127,9 +112,9 @@ class PhaseRun:
 
     def _begin_queue(self, frontier: np.ndarray | None, size: int) -> None:
         """Write the first frontier."""
-        control, cupy = self.control, self.cupy
-        vertices = np.arange(size) if frontier is None else frontier
-        self.queue[:size] = cupy.asarray(vertices.astype(self.queue.dtype))
+        control, cupy, vertex = self.control, self.cupy, self.queue.dtype
+        first = cupy.arange(size, dtype=vertex) if frontier is None else cupy.asarray(frontier.astype(vertex))
+        self.queue[:size] = first
         control[slot.END] = size
         control[slot.NUM_VISITED] = size
         control[slot.OUT_BASE] = size if self.flow.is_sliding else self.num_vertices

@@ -53,6 +53,7 @@ KERNEL = "phase"
 # Three and four blocks were no faster on large frontiers, and on a grid, where all meet often, slower by a quarter and
 # a half.
 BLOCK_THREADS = 512
+BLOCK_WARPS = BLOCK_THREADS // 32
 BLOCKS_PER_PROCESSOR = 2
 
 #: What every kernel takes before the program's fields.
@@ -189,7 +190,7 @@ def _slots(writer: KernelWriter) -> str:
     own = control_size(len(writer.flow.operators))
     numbers = {name: value for name, value in vars(slots).items() if name.isupper() and isinstance(value, int)}
     numbers |= {name: own + place for name, place in OWN_SLOTS.items()}
-    numbers |= {"CONTROL_LENGTH": writer.control_length, "BLOCK_WARPS": BLOCK_THREADS // 32,
+    numbers |= {"CONTROL_LENGTH": writer.control_length, "BLOCK_WARPS": BLOCK_WARPS,
                 "OVERFLOW": int(Reason.OVERFLOW)}  # fmt: skip
     return "\n".join(
         f"constexpr int {name} = {value};" if abs(value) < 2**31 else f"constexpr long long {name} = {value}ll;"
