@@ -24,7 +24,8 @@ WEIGHTS = {
 def graphs(draw, *, weights=None, directed=None, min_vertices=1, max_vertices=20, max_edges=60, any_width=False):
     """Small graphs with self-loops, parallel edges, isolated vertices, and rows that may be unsorted.
 
-    Every width compiles kernels of its own, so only the tests that ask for ``any_width`` draw 64-bit graphs.
+    Every width compiles kernels of its own, so only the tests that ask for ``any_width`` draw 64-bit graphs, and where
+    weights may be of any kind, too, each kind has one width.
     """
     num_vertices = draw(st.integers(min_vertices, max_vertices))
     vertices = st.integers(0, max(num_vertices - 1, 0))
@@ -35,7 +36,10 @@ def graphs(draw, *, weights=None, directed=None, min_vertices=1, max_vertices=20
         values = draw(st.lists(WEIGHTS[kind], min_size=len(pairs), max_size=len(pairs)))
         values = np.array(values, dtype=kind)
     is_directed = draw(st.booleans()) if directed is None else directed
-    vertex_dtype, edge_dtype = draw(st.sampled_from(WIDTHS if any_width else WIDTHS[:1]))
+    if any_width and weights == "any":
+        vertex_dtype, edge_dtype = WIDTHS[sorted(WEIGHTS).index(kind) % len(WIDTHS)]
+    else:
+        vertex_dtype, edge_dtype = draw(st.sampled_from(WIDTHS if any_width else WIDTHS[:1]))
     build = _from_unsorted_rows if is_directed and draw(st.booleans()) else _from_pairs
     return build(pairs, values, num_vertices, is_directed, vertex_dtype=vertex_dtype, edge_dtype=edge_dtype)
 
