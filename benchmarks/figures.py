@@ -122,7 +122,7 @@ def to_dict(name: str, setting: str, figures: list[Figure]) -> dict[str, Any]:
         "kind": "figures",
         "name": name,
         "setting": setting,
-        "command": shlex.join([_without_folder(part) for part in sys.orig_argv]),
+        "command": shlex.join([Path(sys.orig_argv[0]).name, *map(_without_folder, sys.orig_argv[1:])]),
         "date": datetime.now(UTC).isoformat(timespec="seconds"),
         "environment": describe_machine()
         | {
