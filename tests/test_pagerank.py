@@ -201,3 +201,10 @@ def test_weights_that_are_no_probabilities(weights):
 
 def test_bad_graph():
     assert_refused(lambda: shoal.pagerank("graph.gr"), "graph", error=ArgumentError)
+
+
+@pytest.mark.parametrize(("weight", "dtype"), [(1e-40, "float32"), (1e38, "float32"), (1e308, "float64")])
+def test_out_weights_that_shares_cannot_be_made_of_are_refused(weight, dtype):
+    graph = from_pairs([(0, 1), (1, 2)], weights=np.array([weight, 1.0]), directed=True)
+    words = (f"out-weights of vertex 0 sum to {weight:g}; with dtype='{dtype}' they must sum to 0, or from ",)
+    assert_refused(lambda: shoal.pagerank(graph, weighted=True, dtype=dtype), *words)

@@ -141,7 +141,7 @@ def pagerank(
     if iterations is not None:
         limit, tolerance = check_integer("iterations", iterations, 0), 0.0
     start = _start_distribution(personalization, plain.num_vertices)
-    out_weight = _out_weight(plain, weighted)
+    out_weight = _out_weight(plain, weighted, dtype)
     program = PageRank(dtype, limit, weighted and plain.is_weighted, start is not None)
     arguments = {"out_weight": out_weight, "personalization": start, "damping": damping, "tolerance": tolerance}
     outcome = run_configured(program, graph, config, arguments)
@@ -160,7 +160,7 @@ def pagerank(
     return RankResult(plain, outcome.stats, rank, outcome.stats.num_supersteps, error)
 
 
-def _out_weight(graph: Graph, weighted: bool) -> np.ndarray:
+def _out_weight(graph: Graph, weighted: bool, dtype: str) -> np.ndarray:
     """Return what each vertex's rank is divided by: its out-degree, or the sum of its out-weights."""
     if not weighted or graph.weights is None:
         return graph.degree
@@ -168,10 +168,13 @@ def _out_weight(graph: Graph, weighted: bool) -> np.ndarray:
         if weight is not None and not 0 <= weight < np.inf:
             raise ArgumentError(f"weighted=True needs finite weights of at least 0; the graph has weight {weight}")
     total = graph.to_scipy().astype(np.float64).sum(axis=1)
-    tiny = np.flatnonzero((total > 0) & (total < np.finfo(np.float64).tiny))
-    if len(tiny):
-        raise ArgumentError(f"weighted=True: the out-weights of vertex {tiny[0]} sum to {total[tiny[0]]:g}, "
-                            f"too little to divide by; the least allowed is {np.finfo(np.float64).tiny:g}")  # fmt: skip
+    # A share, of 1 / num_vertices too, must be a number of its type, and so must what it is multiplied by.
+    least = float(np.finfo(dtype).tiny)
+    most = 1.0 / (least * graph.num_vertices)
+    wrong = np.flatnonzero((total > 0) & ((total < least) | (total > most)))
+    if len(wrong):
+        raise ArgumentError(f"weighted=True: the out-weights of vertex {wrong[0]} sum to {total[wrong[0]]:g}; with "
+                            f"dtype={dtype!r} they must sum to 0, or from {least:g} to {most:g}")  # fmt: skip
     return total
 
 
