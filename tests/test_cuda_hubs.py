@@ -65,8 +65,7 @@ def keep_nothing(vertex, held):
 
 
 def moved(program):
-    loaded = [phases.load_phase(program, phase, TYPES, "auto") for phase in program.phases()]
-    return hubs.moved_fields(loaded, program.fields())
+    return hubs.moved_fields(tuple(phases.load_phase(program, phase, TYPES, "auto") for phase in program.phases()))
 
 
 def test_ranks_take_hub_order():

@@ -14,8 +14,9 @@ from command_line import run as run_command
 from cuda_fake import FakeGPU
 from graphs import random_graph, star_graph
 from shoal.algorithms.bfs import BFS
+from shoal.arrays import GraphSizes
 from shoal.backends.cuda.device import find_device
-from shoal.backends.cuda.needs import GraphSizes, count_gpus_for, need_of, need_of_part
+from shoal.backends.cuda.needs import count_gpus_for, need_of, need_of_part
 from shoal.backends.cuda.phases import load_phase
 from shoal.memory import estimate_memory
 

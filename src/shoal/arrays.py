@@ -7,6 +7,7 @@ Nothing is copied that has the right type and layout already, and no value is ch
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -211,3 +212,30 @@ def _as_width(name: str, value: Any) -> np.dtype:
         return _WIDTHS[np.dtype(value).name]
     except (KeyError, TypeError):
         raise ArgumentError(f"{name}={value!r} is not allowed; allowed: int32, int64") from None
+
+
+@dataclass(frozen=True)
+class GraphSizes:
+    """What an estimate of memory depends on."""
+
+    num_vertices: int
+    num_edges: int
+    is_directed: bool
+    vertex_dtype: np.dtype
+    edge_dtype: np.dtype
+    weight_dtype: np.dtype | None
+    max_degree: int | None  # None where it is not known
+
+    @classmethod
+    def of(cls, graph: Any) -> GraphSizes:
+        """Return those of a graph."""
+        weight = None if graph.weights is None else graph.weights.dtype
+        return cls(graph.num_vertices, graph.num_edges, graph.is_directed, graph.vertex_dtype, graph.edge_dtype, weight,
+                   graph.max_degree)  # fmt: skip
+
+    @property
+    def csr_bytes(self) -> int:
+        """Bytes of the edges in one direction."""
+        weight = 0 if self.weight_dtype is None else self.weight_dtype.itemsize
+        rows = (self.num_vertices + 1) * self.edge_dtype.itemsize
+        return rows + self.num_edges * (self.vertex_dtype.itemsize + weight)

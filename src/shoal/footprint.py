@@ -14,6 +14,7 @@ from typing import Any
 
 import numpy as np
 
+from shoal.arrays import GraphSizes
 from shoal.config import RESOLVED, RunConfig, parse_devices
 from shoal.program import Phase, Program, field_dtype
 from shoal.strategies.memory import FIRST_FACTOR, SCHEMES
@@ -25,24 +26,11 @@ OBJECT_BYTES = 1 << 16  # what Python needs for its own objects, so that an esti
 
 
 @dataclass(frozen=True)
-class Sizes:
+class Sizes(GraphSizes):
     """What the estimates depend on."""
 
-    num_vertices: int
-    num_edges: int
-    is_directed: bool
-    vertex_dtype: np.dtype
-    edge_dtype: np.dtype
-    weight_dtype: np.dtype | None
     distance_dtype: np.dtype
     may_be_flat: bool  # some edge may add nothing to a path's length
-    max_degree: int | None = None  # None where it is not known
-
-    @property
-    def csr_bytes(self) -> int:
-        weight = 0 if self.weight_dtype is None else self.weight_dtype.itemsize
-        rows = (self.num_vertices + 1) * self.edge_dtype.itemsize
-        return rows + self.num_edges * (self.vertex_dtype.itemsize + weight)
 
 
 @dataclass(frozen=True)
@@ -104,7 +92,7 @@ class Footprint:
     def _stage_on_gpu(self, program: Program, constants: int, others: int, begins_everywhere: bool) -> Stage:
         """Return what the host has, and what the GPU: the host's state is copied there, and the edges are, too."""
         from shoal.backends.cuda.buffers import TRACE_ROWS
-        from shoal.backends.cuda.needs import GraphSizes, need_of
+        from shoal.backends.cuda.needs import need_of
         from shoal.backends.cuda.phases import load_phase
         from shoal.backends.loops.control import NUM_TRACE_COLUMNS
         from shoal.execution.binding import state_bytes
@@ -114,14 +102,12 @@ class Footprint:
         phases = [(phase, load_phase(program, phase, types, self.config.direction).source)
                   for phase in program.phases()]  # fmt: skip
         state = state_bytes(program.fields(), count, sizes.vertex_dtype) + constants
-        max_degree = sizes.num_edges if sizes.max_degree is None else sizes.max_degree
-        graph = GraphSizes(count, sizes.num_edges, sizes.is_directed, *types, max_degree)
         # Vertices that wait by priority are flags first, and a list.
         is_ordered = any(source.flow.ordered is not None for _, source in phases)
         waiting = count * (2 + (INT64_BYTES + vertex if begins_everywhere else 0)) if is_ordered else 0
         trace = TRACE_ROWS * NUM_TRACE_COLUMNS * INT64_BYTES
         others += waiting + trace + OBJECT_BYTES
-        return Stage(state, 0, others, uses_in_edges=False, gpu=need_of(graph, state, phases))
+        return Stage(state, 0, others, uses_in_edges=False, gpu=need_of(sizes, state, phases))
 
     def _stage_of_many(self, program: Program, constants: int, others: int, begins_everywhere: bool) -> Stage:
         """Return the same for all devices: each has copies of all vertices, or at most of one for each of its edges."""

@@ -118,7 +118,7 @@ def sizes_of(given: Graph | tuple, directed: bool | None = None) -> Sizes:
         weight = None if given.weights is None else given.weights.dtype
         may_be_flat = weight is not None and (weight.kind == "f" or given.min_weight == 0)
         return Sizes(given.num_vertices, given.num_edges, given.is_directed, given.vertex_dtype, given.edge_dtype,
-                      weight, distance_dtype(given), may_be_flat)  # fmt: skip
+                     weight, None, distance_dtype(given), may_be_flat)  # fmt: skip
     if not isinstance(given, (tuple, list)) or len(given) not in (2, 3):
         raise ArgumentError(f"graph_or_sizes={given!r} is not allowed; it must be a Graph, (vertices, stored edges) or "
                             "(vertices, stored edges, weights)")  # fmt: skip
@@ -129,8 +129,8 @@ def sizes_of(given: Graph | tuple, directed: bool | None = None) -> Sizes:
     edge_dtype = choose_edge_dtype(None, vertex_dtype, num_edges)
     is_float = weight is not None and weight.kind == "f"
     # Of whole weights int32 distances are assumed: with their conversion to float64 they need the most.
-    return Sizes(num_vertices, num_edges, bool(directed), vertex_dtype, edge_dtype, weight,
-                  weight if is_float and weight is not None else np.dtype(np.int32), is_float)  # fmt: skip
+    return Sizes(num_vertices, num_edges, bool(directed), vertex_dtype, edge_dtype, weight, None,
+                 weight if is_float and weight is not None else np.dtype(np.int32), is_float)  # fmt: skip
 
 
 def _weight_dtype(weights: Any) -> np.dtype | None:

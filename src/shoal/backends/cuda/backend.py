@@ -58,28 +58,28 @@ class OneGPU:
         self.constant_bytes = sum(num_bytes[name] for name in num_bytes if isinstance(fields[name], Constant))
         sources = [(phase, code.source) for phase, code in phases]
         self.room = Room(title, shard, sources, sum(num_bytes.values()))
-        self.moved: set[str] = set()  # the fields whose values are in hub order
+        self.moved: frozenset[str] = frozenset()  # the fields whose values are in hub order
         with shard.device.use():
             self.room.check()
-            self.state = self.room.fit(lambda: self._upload(state, fields))
+            self.state = self.room.fit(lambda: self._upload(state))
         self.kept: dict[str, Any] = {}  # the frontiers of a phase, for a later one to replay
 
-    def _upload(self, state: dict[str, Any], fields: dict[str, Field]) -> dict[str, Any]:
+    def _upload(self, state: dict[str, Any]) -> dict[str, Any]:
         """Copy the graph and then the state: turning edges round takes room that the state may have afterwards."""
         cupy = import_cupy()
         self.shard.edges(incoming=False)
         if any(code.uses_in_edges for _, code in self.phases):
             self.shard.edges(incoming=True)
-        self._take_hub_order(fields)
+        self._take_hub_order()
         uploaded = {name: cupy.asarray(value) for name, value in state.items() if isinstance(value, np.ndarray)}
         for name in self.moved:
             uploaded[name] = uploaded[name][self.shard.hubs.order]
         return {**state, **uploaded}
 
-    def _take_hub_order(self, fields: dict[str, Field]) -> None:
+    def _take_hub_order(self) -> None:
         """Let an optimized graph have its vertices in hub order, if the program allows it and there is room."""
         graph = self.shard.graph
-        moved = moved_fields((code for _, code in self.phases), fields) if graph.is_optimized else None
+        moved = moved_fields(tuple(code for _, code in self.phases)) if graph.is_optimized else None
         if moved is None or (self.shard.hubs is None and not self.room.has_spare(hub_bytes(graph))):
             return
         self.shard.hubs = self.shard.hubs or HubOrder(self.shard)

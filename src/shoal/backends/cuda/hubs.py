@@ -8,6 +8,7 @@ GPU, before the first superstep and after the last.
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Iterable, Iterator
 from typing import Any
 
@@ -16,7 +17,7 @@ from shoal.backends.cuda.device import Shard, import_cupy
 from shoal.backends.cuda.phases import LoadedPhase
 from shoal.graph import Graph
 from shoal.operators import Operator
-from shoal.program import Constant, Field, Vertex
+from shoal.program import Constant, Vertex
 from shoal.rules import Rule
 
 _OPERATORS = {"gather", "compute", "reduce", "update", "swap"}
@@ -74,12 +75,14 @@ def _reorder(edges: tuple[Any, ...], order: Any, place: Any) -> tuple[Any, ...]:
     return ends, moved, heavy
 
 
-def moved_fields(phases: Iterable[LoadedPhase], fields: dict[str, Field]) -> set[str] | None:
+@functools.cache
+def moved_fields(phases: tuple[LoadedPhase, ...]) -> frozenset[str] | None:
     """Return the fields with a value for each vertex that take hub order; None if a program must keep the numbers.
 
     It must if it has a frontier, if a rule uses a number other than to find a vertex's values, or if it looks at values
     in another way.
     """
+    fields = {name: declared for phase in phases for name, declared in phase.source.fields.items()}
     moved = {name for name, declared in fields.items() if isinstance(declared, Vertex)}
     for phase in phases:
         flow = phase.source.flow
@@ -93,7 +96,7 @@ def moved_fields(phases: Iterable[LoadedPhase], fields: dict[str, Field]) -> set
                     return None
                 if is_array:
                     moved.add(access.array)
-    return moved
+    return frozenset(moved)
 
 
 def _rules(operators: Iterable[Operator]) -> Iterator[Rule]:

@@ -10,8 +10,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
-import numpy as np
-
+from shoal.arrays import GraphSizes
 from shoal.backends.cuda.buffers import (
     INT64_BYTES,
     WORD_BYTES,
@@ -24,7 +23,6 @@ from shoal.backends.cuda.buffers import (
 from shoal.backends.cuda.device import num_words
 from shoal.backends.cuda.generator import PhaseSource
 from shoal.backends.cuda.generator.phase import BLOCKS_PER_PROCESSOR
-from shoal.graph import Graph
 from shoal.program import Phase
 
 MAX_PROCESSORS = 256  # more than any GPU has; each takes a few hundred bytes
@@ -32,33 +30,6 @@ MAX_GPUS = 1024  # that a graph is divided among, in thought
 # For a vertex, while tables are made: a flag, and its place among those that are taken; or its work, and the sum of it.
 _TABLE_BYTES = 1 + 2 * INT64_BYTES
 _OWNER_BYTES = 2
-
-
-@dataclass(frozen=True)
-class GraphSizes:
-    """What the need depends on."""
-
-    num_vertices: int
-    num_edges: int
-    is_directed: bool
-    vertex_dtype: np.dtype
-    edge_dtype: np.dtype
-    weight_dtype: np.dtype | None
-    max_degree: int
-
-    @classmethod
-    def of(cls, graph: Graph) -> GraphSizes:
-        """Return those of a graph."""
-        weight = None if graph.weights is None else graph.weights.dtype
-        return cls(graph.num_vertices, graph.num_edges, graph.is_directed, graph.vertex_dtype, graph.edge_dtype, weight,
-                   graph.max_degree)  # fmt: skip
-
-    @property
-    def csr_bytes(self) -> int:
-        """Bytes of the edges in one direction."""
-        weight = 0 if self.weight_dtype is None else self.weight_dtype.itemsize
-        rows = (self.num_vertices + 1) * self.edge_dtype.itemsize
-        return rows + self.num_edges * (self.vertex_dtype.itemsize + weight)
 
 
 @dataclass(frozen=True)
@@ -102,7 +73,8 @@ def need_of(graph: GraphSizes, state_bytes: int, phases: Sequence[tuple[Phase, P
 def _buffer_bytes(graph: GraphSizes, phases: Sequence[tuple[Phase, PhaseSource]]) -> int:
     """Return what the buffers of the phase with most of them take, with the frontiers that earlier ones kept."""
     count, vertex = graph.num_vertices, graph.vertex_dtype.itemsize
-    num_pieces = most_pieces(graph.num_edges, graph.max_degree)
+    max_degree = graph.num_edges if graph.max_degree is None else graph.max_degree
+    num_pieces = most_pieces(graph.num_edges, max_degree)
     kept, most = Kept(), 0
     for phase, source in phases:
         is_replay = phase.begin == "replay"

@@ -10,9 +10,10 @@ from collections.abc import Callable, Sequence
 from functools import cached_property
 from typing import Any, TypeVar
 
+from shoal.arrays import GraphSizes
 from shoal.backends.cuda.device import Shard, import_cupy
 from shoal.backends.cuda.generator import PhaseSource
-from shoal.backends.cuda.needs import MAX_GPUS, GraphSizes, Need, count_gpus_for, need_of, need_of_part
+from shoal.backends.cuda.needs import MAX_GPUS, Need, count_gpus_for, need_of, need_of_part
 from shoal.errors import OutOfMemoryError
 from shoal.machine import format_bytes
 from shoal.program import Phase
