@@ -32,7 +32,11 @@ CLEAN = {
     "racecheck": r"RACECHECK SUMMARY: 0 hazards displayed \(0 errors, 0 warnings\)",
 }
 #: Calls that fail are raised by CuPy, which also asks what may be answered with an error: no need to report them.
-OPTIONS = {"memcheck": ["--report-api-errors", "no"], "racecheck": []}
+#: CuPy's own kernels are its own affair.
+OPTIONS = {
+    "memcheck": ["--report-api-errors", "no"],
+    "racecheck": ["--kernel-name-exclude", "kernel_substring=cupy_"],
+}
 FOUND = 99  # the status of a run in which a tool found something: none of Python's
 NUM_PROCESSORS = 4
 NUM_LEAVES = 5000  # of a hub: more edges than a piece of a gather, and than one of a push

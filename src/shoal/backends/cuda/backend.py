@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from shoal.backends.base import Session, Types
-from shoal.backends.cuda.device import CUDADevice, Shard, find_device, import_cupy
+from shoal.backends.cuda.device import CUDADevice, Shard, find_device, import_cupy, in_whole_words
 from shoal.backends.cuda.hubs import HubOrder, hub_bytes, moved_fields
 from shoal.backends.cuda.phase_run import PhaseRun
 from shoal.backends.cuda.phases import LoadedPhase, load_phase
@@ -74,7 +74,7 @@ class OneGPU:
         uploaded = {name: cupy.asarray(value) for name, value in state.items() if isinstance(value, np.ndarray)}
         for name in self.moved:
             uploaded[name] = uploaded[name][self.shard.hubs.order]
-        return {**state, **uploaded}
+        return {**state, **{name: in_whole_words(value) for name, value in uploaded.items()}}
 
     def _take_hub_order(self) -> None:
         """Let an optimized graph have its vertices in hub order, if the program allows it and there is room."""

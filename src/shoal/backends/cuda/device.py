@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from shoal.strategies.subgraph import Subgraph
 
 PIECE = 1024  # edges of a piece of a vertex in a push; as in kernels/push.cuh
-ROW = 512  # the same in a gather; as in kernels/reduction.cuh
+ROW = 1024  # the same in a gather; as in kernels/reduction.cuh
 #: The work in a gather's tile, in edges, and how much of it the end of a vertex is.  In smaller tiles the last 32
 #: vertices are too few for a warp, larger ones differ more.
 TILE, VERTEX_EDGES = 2048, 4
@@ -218,6 +218,17 @@ def current_gpu(asked: str) -> int:
 
 def _resident_key(number: int) -> tuple[str, int]:
     return ("on GPU", number)
+
+
+def in_whole_words(array: Any) -> Any:
+    """Return an array on the GPU with room to the end of its last word: atomics on narrow numbers take whole words."""
+    missing = -array.nbytes % 4
+    if missing == 0:
+        return array
+    room = import_cupy().empty(array.nbytes + missing, np.uint8)
+    longer = room[: array.nbytes].view(array.dtype).reshape(array.shape)
+    longer[...] = array
+    return longer
 
 
 def num_words(num_vertices: int) -> int:

@@ -41,8 +41,6 @@ def _methods(writer: KernelWriter, operator: Operator, *, incoming: bool) -> tup
         methods.append(method("bool visit_own(Index src, Index dst, Index edge) const", f"return {own};"))
     ask = "true" if where is None else writer.flag_rule(f"where_{number}_{suffix}", where, VERTEX)
     methods.append(method("bool where(Index vertex) const", f"return {ask};"))
-    if incoming:
-        methods.append(writer.fetching(rule, "src"))
     return methods, [rule] if where is None else [rule, where]
 
 

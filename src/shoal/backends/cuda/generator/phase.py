@@ -49,12 +49,12 @@ using Offset = {edge};
 using Weight = {weight};
 """
 KERNEL = "phase"
-# A block's threads and a multiprocessor's blocks: a thread then has 64 registers, and hardly a kernel needs more.
-# Three and four blocks were no faster on large frontiers, and on a grid, where all meet often, slower by a quarter and
-# a half.
-BLOCK_THREADS = 512
+# A block's threads and a multiprocessor's blocks: a thread then has 64 registers, and hardly a kernel needs more.  One
+# block has fewer that meet: searches by priority on an H200 take 8 % less time than with two blocks of half the size;
+# three and four of those were slower yet where all meet often.
+BLOCK_THREADS = 1024
 BLOCK_WARPS = BLOCK_THREADS // 32
-BLOCKS_PER_PROCESSOR = 2
+BLOCKS_PER_PROCESSOR = 1
 
 #: What every kernel takes before the program's fields.
 PARAMETERS = {

@@ -14,7 +14,7 @@ namespace shoal {
 constexpr int TRIES = 8;  // edges that a lane looks at by itself: a warp waits for its slowest lane
 // Edges that a lane has under way at a time where the warp goes through a list together: the longest list of all may be
 // what the others wait for.
-constexpr int STEPS = 4;
+constexpr int STEPS = 8;
 
 template <class Op, class Vertex, class Edge>
 INLINE void pull(const Op& op, Index* control, Index num_vertices, const Word32* front, Word32* back,
@@ -60,10 +60,6 @@ INLINE void pull(const Op& op, Index* control, Index num_vertices, const Word32*
 #pragma unroll
                 for (int i = 0; i < STEPS; i++) {
                     is_hit[i] = at + i * WARP + lane() < end && (Op::ALL_SOURCES || has_bit(front, Index(src[i])));
-                }
-#pragma unroll
-                for (int i = 0; i < STEPS; i++) {
-                    if (is_hit[i]) op.fetch(Index(src[i]));
                 }
 #pragma unroll
                 for (int i = 0; i < STEPS; i++) {

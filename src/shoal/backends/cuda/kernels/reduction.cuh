@@ -111,9 +111,10 @@ INLINE Totals settle(const Totals* partials) {
 // Work of a gather is dealt by edges: neighbouring vertices make a tile of about as many edges as any other, and a
 // vertex with more than ROW edges is cut into pieces of so many.  Which edges a sum adds up in which order is the same
 // in every run and for every number of warps.
-constexpr Index ROW = 512;
-// Edges that a lane has under way at a time: of a list that the whole warp takes, and of several vertices' lists.
-constexpr int LONG_AHEAD = 8, AHEAD = 4;
+constexpr Index ROW = 1024;
+// Edges that a lane has under way at a time: of a list that the whole warp takes, of its own vertex, and of several
+// vertices' lists, where each takes room in shared memory, which is then none of the cache's.
+constexpr int LONG_AHEAD = 8, FEW = 4, AHEAD = 2;
 constexpr int STAGED = AHEAD * WARP;
 
 template <class Vertex>
@@ -158,23 +159,23 @@ INLINE typename Op::Value gather_list(const Op& op, Index dst, Index start, Inde
     return sum_lanes<Op>(value);
 }
 
-// Return the value of up to AHEAD edges of a lane's own vertex.
+// Return the value of up to FEW edges of a lane's own vertex.
 template <class Op, class Vertex>
 INLINE typename Op::Value gather_few(const Op& op, Index dst, Index start, int degree, const Vertex* indices) {
     typename Op::Value value = Op::zero();
     if (degree == 0) return value;
-    Vertex src[AHEAD];
-    typename Op::Value values[AHEAD];
+    Vertex src[FEW];
+    typename Op::Value values[FEW];
 #pragma unroll
-    for (int i = 0; i < AHEAD; i++) src[i] = indices[start + (i < degree ? i : degree - 1)];
+    for (int i = 0; i < FEW; i++) src[i] = indices[start + (i < degree ? i : degree - 1)];
 #pragma unroll
-    for (int i = 0; i < AHEAD; i++) {
+    for (int i = 0; i < FEW; i++) {
         Index from = src[i];
         __builtin_assume(from >= 0);
         values[i] = op.visit(from, dst, start + (i < degree ? i : degree - 1));
     }
 #pragma unroll
-    for (int i = 0; i < AHEAD; i++) {
+    for (int i = 0; i < FEW; i++) {
         if (i < degree) value = Op::add(value, values[i]);
     }
     return value;
@@ -235,7 +236,7 @@ INLINE void gather_tile(const Op& op, const Vertex* sources, Index begin, Index 
         }
         visited += degree;
         const int few = degree < WARP ? static_cast<int>(degree) : 0;
-        typename Op::Value value = __all_sync(ALL_LANES, few <= AHEAD)
+        typename Op::Value value = __all_sync(ALL_LANES, few <= FEW)
                                        ? gather_few(op, dst, start, few, indices)
                                        : gather_short(op, dst, start, few, indices);
         for (Word32 rest = __ballot_sync(ALL_LANES, degree >= WARP); rest != 0; rest &= rest - 1) {
