@@ -122,6 +122,28 @@ def load(name, number, types, direction="auto"):
     return load_phase(program, program.phases()[number], types, direction)
 
 
+#: For several devices those phases are compiled that have every kind of exchange between them.
+DIVIDED = [
+    ("bfs", 0, "all"),
+    ("bfs of a batch", 0, "one-hop"),
+    ("sssp", 0, "one-hop"),
+    ("components", 0, "all"),
+    ("pagerank", 0, "one-hop"),
+    ("betweenness", 0, "one-hop"),
+    ("betweenness", 1, "all"),
+]
+
+
+@pytest.mark.parametrize(("name", "number", "duplication"), DIVIDED)
+def test_phases_of_several_devices_compile_and_rules_are_inlined(name, number, duplication):
+    program = PROGRAMS[name]
+    loaded = load_phase(program, program.phases()[number], TARGETS[0][0], "auto", duplication)
+    parts = compile_parts(loaded.source.text, READ_ARCH, loaded.functions())
+    text = link(parts, READ_ARCH, form="ptx").decode()
+    assert re.findall(r"\.entry (\w+)", text) == ["phase"]
+    assert not re.findall(r"\bcall\b", text)
+
+
 @pytest.mark.parametrize(("types", "arch"), TARGETS, ids=lambda value: value if isinstance(value, str) else "")
 @pytest.mark.parametrize(("name", "number"), PHASES)
 def test_phases_compile_and_rules_are_inlined(name, number, types, arch):

@@ -50,8 +50,9 @@ class RunConfig:
 
     Parameters
     ----------
-    devices : ``"auto"``, ``"cpu"`` (one device, all cores), ``"cpu:N"`` (N devices that share the cores) or
-        ``"cpu:NxT"`` (N devices of T threads)
+    devices : ``"auto"``, ``"cpu"`` (one device, all cores), ``"cpu:N"`` (N devices that share the cores),
+        ``"cpu:NxT"`` (N devices of T threads), ``"cuda"`` (a GPU), ``"cuda:K"`` (that of a number), ``"cuda:0-3"`` or
+        ``"cuda:0,2"`` (several) or ``"cuda:0*N"`` (N devices that share one GPU)
     partition : which device gets a vertex and its edges: ``"random"``, ``"biased-random"`` (to where its neighbours
         are), ``"segment"`` (ids in a row, as many edges each), ``"metis"``, an array with each vertex's device, or a
         function of a graph and a number of devices that returns one
@@ -142,7 +143,7 @@ def parse_bytes(name: str, value: Any) -> int | None:
 
 MAX_DEVICES = 1024  # far more than any box has; each takes a thread
 _CPU = re.compile(r"cpu(?::(\d+)(?:x(\d+))?)?")
-_CUDA = re.compile(r"cuda(?::(\d+))?")
+_CUDA = re.compile(r"cuda(?::(\d+(?:-\d+)?(?:\*\d+)?(?:,\d+(?:-\d+)?(?:\*\d+)?)*))?")
 
 
 def parse_devices(devices: Any) -> DeviceSpec:
@@ -151,7 +152,7 @@ def parse_devices(devices: Any) -> DeviceSpec:
     if spec is None:
         raise ArgumentError(
             f"devices={devices!r} is not known; allowed: auto, cpu, cpu:N (N devices), cpu:NxT (of T threads each), "
-            "cuda (a GPU), cuda:K (the GPU of that number)"
+            "cuda (a GPU), cuda:K (the GPU of that number), cuda:0-3 or cuda:0,2 (several), cuda:0*N (N devices on one)"
         )
     return spec
 
@@ -162,18 +163,39 @@ def _parse_devices(devices: str) -> DeviceSpec | None:
         return DeviceSpec("cpu", 1)
     match = _CUDA.fullmatch(devices)
     if match is not None:
-        return DeviceSpec("cuda", 1, numbers=(int(match[1] or 0),))
+        numbers = _gpu_numbers(devices, match[1] or "0")
+        return DeviceSpec("cuda", len(numbers), numbers=numbers)
     match = _CPU.fullmatch(devices)
     if match is None:
         return None
     count = int(match[1] or 1)
     threads = int(match[2]) if match[2] else None
-    for number, what in ((count, "devices"), (threads, "threads")):
-        if number == 0:
-            raise ArgumentError(f"devices={devices!r} asks for 0 {what}; it must be at least 1")
-    if count > MAX_DEVICES:
-        raise ArgumentError(f"devices={devices!r} asks for {count} devices; at most {MAX_DEVICES} are allowed")
+    _check_count(devices, count, "devices")
+    if threads is not None:
+        _check_count(devices, threads, "threads")
     return DeviceSpec("cpu", count, threads)
+
+
+def _gpu_numbers(devices: str, text: str) -> tuple[int, ...]:
+    """Return the GPU of each device: ``0-2`` are three, ``0*3`` are three on one."""
+    numbers: list[int] = []
+    for item in text.split(","):
+        span, _, times = item.partition("*")
+        first, _, last = span.partition("-")
+        if int(last or first) < int(first):
+            raise ArgumentError(f"devices={devices!r} asks for GPUs {span}; the first must not be above the last")
+        _check_count(devices, (int(last or first) - int(first) + 1) * int(times or 1), "devices")
+        numbers += [number for number in range(int(first), int(last or first) + 1) for _ in range(int(times or 1))]
+    _check_count(devices, len(numbers), "devices")
+    return tuple(numbers)
+
+
+def _check_count(devices: str, count: int, what: str) -> None:
+    """Refuse none, and too many."""
+    if count == 0:
+        raise ArgumentError(f"devices={devices!r} asks for 0 {what}; it must be at least 1")
+    if what == "devices" and count > MAX_DEVICES:
+        raise ArgumentError(f"devices={devices!r} asks for {count} devices; at most {MAX_DEVICES} are allowed")
 
 
 CONFIG_NAMES = frozenset(field.name for field in fields(RunConfig))

@@ -9,8 +9,9 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from shoal.backends.base import Session, Types
-from shoal.backends.cuda.device import CUDADevice, Shard, find_device, import_cupy, in_whole_words
+from shoal.backends.cuda.device import CUDADevice, Shard, find_devices, import_cupy, in_whole_words
 from shoal.backends.cuda.hubs import HubOrder, hub_bytes, moved_fields
+from shoal.backends.cuda.many import ManyGPUs
 from shoal.backends.cuda.phase_run import PhaseRun
 from shoal.backends.cuda.phases import LoadedPhase, load_phase
 from shoal.backends.cuda.room import Room
@@ -29,21 +30,22 @@ class CUDABackend:
 
     def make_devices(self, spec: DeviceSpec) -> list[CUDADevice]:
         """Return the GPUs that are asked for."""
-        return [find_device(number) for number in spec.numbers]
+        return find_devices(spec.numbers)
 
     def load(
         self, program: Program, phase: Phase, types: Types, direction: str, duplication: str | None
     ) -> LoadedPhase:
-        """Write a phase for the types of a graph, or find it written."""
-        assert duplication is None
-        return load_phase(program, phase, types, direction)
+        """Write a phase for the types of a graph, or find it written; with ``duplication`` for several devices."""
+        return load_phase(program, phase, types, direction, duplication)
 
     def begin(
         self, shards: Sequence[Shard], fields: dict[str, Field], phases: Sequence[tuple[Phase, LoadedPhase]],
         schedule: Schedule | None, state: dict[str, Any], knobs: tuple[float, float], title: str, scheme: Scheme,
     ) -> Session:  # fmt: skip
-        """Put a program's state on a GPU."""
-        return OneGPU(shards[0], fields, phases, state, knobs, title)
+        """Put a program's state on its GPUs."""
+        if schedule is None:
+            return OneGPU(shards[0], fields, phases, state, knobs, title)
+        return ManyGPUs(shards, fields, phases, schedule, state, knobs, title)
 
 
 class OneGPU:

@@ -8,7 +8,7 @@ from functools import cached_property
 
 from shoal.backends.cuda.device import PIECE, ROW, TILE, VERTEX_EDGES, num_words
 from shoal.backends.cuda.generator import PhaseSource
-from shoal.backends.cuda.generator.phase import BLOCK_WARPS
+from shoal.backends.cuda.launch import BLOCK_WARPS
 from shoal.backends.loops.control import NUM_TRACE_COLUMNS
 from shoal.backends.loops.flow import Flow
 from shoal.program import Phase
@@ -40,6 +40,7 @@ class BufferSizes:
     num_blocks: int
     max_pieces: int  # that a push cuts the long lists of all vertices into
     kept: Kept = Kept()
+    num_levels: int | None = None  # that there may be: as many as vertices, those of other devices too
 
     @property
     def flow(self) -> Flow:
@@ -66,7 +67,8 @@ class BufferSizes:
         """Room for the bounds of the frontiers that are kept."""
         if self.kept.levels:
             return self.kept.levels
-        return (self.num_vertices * (self.phase.joins or 1) if self.phase.keep else 0) + 2
+        num_levels = self.num_vertices if self.num_levels is None else self.num_levels
+        return (num_levels * (self.phase.joins or 1) if self.phase.keep else 0) + 2
 
     @cached_property
     def bitmap(self) -> int:

@@ -22,7 +22,7 @@ from shoal.backends.cuda.buffers import (
 )
 from shoal.backends.cuda.device import num_words
 from shoal.backends.cuda.generator import PhaseSource
-from shoal.backends.cuda.generator.phase import BLOCKS_PER_PROCESSOR
+from shoal.backends.cuda.launch import BLOCKS_PER_PROCESSOR
 from shoal.program import Phase
 
 MAX_PROCESSORS = 256  # more than any GPU has; each takes a few hundred bytes
@@ -98,8 +98,13 @@ def need_of_part(
     copies, an item for every vertex with all its values, what was sent before, and three bitmaps.
     """
     part = replace(graph, num_edges=-(-graph.num_edges // num_gpus))
-    need, count, vertex = need_of(part, state_bytes, phases), graph.num_vertices, graph.vertex_dtype.itemsize
-    shared = count * (_OWNER_BYTES + 2 * INT64_BYTES + 6 * vertex) + 2 * state_bytes
+    return with_exchanges(need_of(part, state_bytes, phases), part)
+
+
+def with_exchanges(need: Need, part: GraphSizes) -> Need:
+    """Return a need with what devices have to exchange values: at most as much as several devices of a CPU."""
+    count, vertex = part.num_vertices, part.vertex_dtype.itemsize
+    shared = count * (_OWNER_BYTES + 2 * INT64_BYTES + 6 * vertex) + 2 * need.state_bytes
     return replace(need, other_bytes=need.other_bytes + shared + 3 * WORD_BYTES * num_words(count))
 
 

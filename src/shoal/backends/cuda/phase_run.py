@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 import time
+from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -11,7 +12,8 @@ import numpy as np
 from shoal.backends.base import Reason
 from shoal.backends.cuda.buffers import NUM_BITMAPS, NUM_PILES, TRACE_ROWS, BufferSizes, Kept, gathers, pushes
 from shoal.backends.cuda.device import Shard, import_cupy, num_words
-from shoal.backends.cuda.generator.phase import BLOCK_THREADS, BLOCK_WARPS, BLOCKS_PER_PROCESSOR, KERNEL
+from shoal.backends.cuda.generator.phase import KERNEL
+from shoal.backends.cuda.launch import BLOCK_THREADS, BLOCK_WARPS
 from shoal.backends.cuda.modules import Kernel, make_kernel
 from shoal.backends.cuda.phases import LoadedPhase
 from shoal.backends.loops import control as slot
@@ -19,6 +21,7 @@ from shoal.errors import ArgumentError
 from shoal.program import Constant, Phase
 
 if TYPE_CHECKING:
+    from shoal.backends.cuda.border import Border
     from shoal.strategies.memory import Allowance
 
 SPIN_SECONDS = 0.002  # for so long the host looks all the time whether a kernel has ended, then now and then
@@ -30,16 +33,16 @@ class PhaseRun:
 
     def __init__(
         self, loaded: LoadedPhase, phase: Phase, shard: Shard, state: dict[str, Any], kept: dict[str, Any],
-        frontier: np.ndarray | None, knobs: tuple[float, float], allowance: Allowance,
+        frontier: np.ndarray | None, knobs: tuple[float, float], allowance: Allowance, border: Border | None = None,
     ) -> None:  # fmt: skip
         self.loaded, self.phase, self.shard, self.state, self.kept = loaded, phase, shard, state, kept
+        self.border = border
         self.cupy = import_cupy()
         self.source, self.flow = loaded.source, loaded.source.flow
         if self.flow.grows and allowance.scheme.name not in ("fused", "fixed"):
             raise ArgumentError(f"memory={allowance.scheme.name!r} is not possible on a GPU; allowed: fused, fixed")
-        graph = shard.graph
-        self.num_vertices = graph.num_vertices
-        self.num_blocks = BLOCKS_PER_PROCESSOR * shard.device.num_processors
+        self.num_local = shard.num_local
+        self.num_blocks = shard.device.num_blocks
         self.control = np.zeros(self.source.control_length, np.int64)
         self.rows: list[np.ndarray] = []
         self.reason = Reason.RUNNING
@@ -83,22 +86,28 @@ class PhaseRun:
             kept = Kept(len(found["queue"]), int(found["levels"][found["count"]]), len(found["device_levels"]))
         num_pieces = self.shard.max_pieces if pushes(self.flow) else 0
         vertex_bytes = self.shard.graph.indices.dtype.itemsize
-        return BufferSizes(self.source, self.phase, self.num_vertices, vertex_bytes, self.num_blocks, num_pieces, kept)
+        return BufferSizes(
+            self.source, self.phase, self.num_local, vertex_bytes, self.num_blocks, num_pieces, kept,
+            num_levels=self.shard.graph.num_vertices,
+        )  # fmt: skip
 
     @property
     def nbytes(self) -> int:
         """Bytes of the buffers."""
-        return self.sizes.num_bytes + self.row_values.nbytes
+        return self.sizes.num_bytes + self.row_values.nbytes + (0 if self.border is None else self.border.nbytes)
 
     def _prepare(self, frontier: np.ndarray | None) -> None:
-        graph, control, flow, n = self.shard.graph, self.control, self.flow, self.num_vertices
-        control[slot.NUM_VERTICES], control[slot.NUM_EDGES] = n, graph.num_edges
+        graph, control, flow, n = self.shard.graph, self.control, self.flow, self.num_local
+        control[slot.NUM_VERTICES], control[slot.NUM_EDGES] = graph.num_vertices, graph.num_edges
         control[slot.NUM_LOCAL] = control[slot.NUM_OWNED] = n
         limit = self.phase.max_supersteps
         control[slot.MAX_SUPERSTEPS] = slot.UNLIMITED if limit is None else limit
         control[slot.BUDGET] = slot.UNLIMITED
+        control[slot.SIZE] = graph.num_vertices if frontier is None else len(frontier)
+        if self.border is not None:
+            frontier = self._begin_shared(self.border, frontier)
         size = n if frontier is None else len(frontier)
-        control[slot.SIZE] = control[slot.LOCAL_SIZE] = size
+        control[slot.LOCAL_SIZE] = size
         num_frontiers = self.sizes.frontiers
         control[slot.ROOM] = control[slot.CEILING] = control[slot.CAPACITY] = n
         control[slot.INTERMEDIATE] = num_frontiers
@@ -110,14 +119,30 @@ class PhaseRun:
         elif flow.uses_frontier:
             self._begin_queue(frontier, size)
 
+    def _begin_shared(self, border: Border, frontier: np.ndarray | None) -> np.ndarray:
+        """Prepare what is there only with other devices; return the device's own part of the first frontier."""
+        control, part = self.control, border.part
+        control[slot.DEVICE], control[slot.SHARES_OWN] = part.device, border.shares_own
+        control[slot.NUM_OWNED] = part.num_owned
+        if self.flow.pulls:  # a pull asks of every source whether it is in the frontier
+            self.bitmaps[0][:] = self._bits_of(part.find_local(frontier))
+            control[slot.HAS_BITMAP] = 1
+        return part.find_owned(frontier)
+
+    def _bits_of(self, vertices: np.ndarray | None) -> Any:
+        """Return some of the device's vertices, or all, as a bitmap."""
+        flags = np.zeros(num_words(self.num_local) * 32, np.uint8)
+        flags[slice(self.num_local) if vertices is None else vertices] = 1
+        return self.cupy.asarray(np.packbits(flags, bitorder="little").view(np.uint32))
+
     def _begin_queue(self, frontier: np.ndarray | None, size: int) -> None:
         """Write the first frontier."""
         control, cupy, vertex = self.control, self.cupy, self.queue.dtype
         first = cupy.arange(size, dtype=vertex) if frontier is None else cupy.asarray(frontier.astype(vertex))
         self.queue[:size] = first
         control[slot.END] = size
-        control[slot.NUM_VISITED] = size
-        control[slot.OUT_BASE] = size if self.flow.is_sliding else self.num_vertices
+        control[slot.NUM_VISITED] = control[slot.SIZE]
+        control[slot.OUT_BASE] = size if self.flow.is_sliding else self.num_local
         control[slot.HAS_QUEUE] = 1
         if self.phase.keep:
             self.levels[:2] = cupy.asarray(np.array([0, size]))
@@ -135,26 +160,25 @@ class PhaseRun:
 
     def _begin_pile(self, frontier: np.ndarray | None) -> None:
         """Let the first frontier wait: the kernel knows its priorities, Python does not."""
-        control, cupy, n = self.control, self.cupy, self.num_vertices
+        control, n = self.control, self.num_local
         vertices = np.arange(n) if frontier is None else frontier
-        self.piles[0][: len(vertices)] = cupy.asarray(vertices.astype(self.queue.dtype))
-        flags = np.zeros(num_words(n) * 32, np.uint8)
-        flags[vertices] = 1
-        self.remaining[:] = cupy.asarray(np.packbits(flags, bitorder="little").view(np.uint32))
+        self.piles[0][: len(vertices)] = self.cupy.asarray(vertices.astype(self.queue.dtype))
+        self.remaining[:] = self._bits_of(vertices)
         control[self.source.slot("PILE")] = len(vertices)
         control[self.source.slot("PILE_DUE")] = 1
         control[slot.CURRENT], control[slot.LOWEST] = slot.FIRST, slot.NEVER
         control[slot.OUT_BASE] = n
         control[slot.LOCAL_SIZE] = 0
 
-    def _arguments(self) -> list[Any]:
+    def arguments(self) -> list[Any]:
+        """Return what the kernel takes: arrays, numbers of its own widths, None for no array."""
         out = self.shard.edges(incoming=False)
         incoming = self.shard.edges(incoming=True) if self.source.uses_in_edges else out
         row_vertices, row_firsts, row_owners, row_numbers = self.row_tables
         num_rows = 0 if row_vertices is None else len(row_vertices)
         arguments = [
             self.device_control, self.trace, TRACE_ROWS, self.levels, len(self.levels), self.knobs, *out, *incoming,
-            self.queue, len(self.queue), *self.bitmaps, self.remaining, num_words(self.num_vertices), *self.pieces,
+            self.queue, len(self.queue), *self.bitmaps, self.remaining, num_words(self.num_local), *self.pieces,
             0 if self.pieces[0] is None else len(self.pieces[0]), self.shard.graph.max_degree,
             num_rows, row_vertices, row_firsts, row_owners, row_numbers, self.row_values,
             0 if self.tiles is None else len(self.tiles) - 1, self.tiles, *self.piles, self.partials,
@@ -167,6 +191,8 @@ class PhaseRun:
                 arguments += [value, len(value)]
             else:
                 arguments.append(value)
+        if self.border is not None:
+            arguments += self.border.arguments()
         return [np.int64(argument) if isinstance(argument, int) else argument for argument in arguments]
 
     @property
@@ -176,33 +202,32 @@ class PhaseRun:
 
     def resume(self) -> Reason:
         """Run until the kernel comes back, and return why."""
+        self.begin()
+        self.kernel(self.num_blocks, BLOCK_THREADS, *self.arguments(), is_cooperative=True)
+        await_all([self.cupy.cuda.get_current_stream().record()], self.stop)
+        return self.end()
+
+    def begin(self) -> None:
+        """Get ready to enter the kernel."""
         self.control[slot.REASON] = self.control[slot.TRACE_ROWS] = 0
         self.device_control.set(self.control)
-        self.kernel(self.num_blocks, BLOCK_THREADS, *self._arguments(), is_cooperative=True)
-        self._await(self.cupy.cuda.get_current_stream().record())
+
+    def end(self) -> Reason:
+        """Take over what the kernel has left, and return why it came back."""
         self.control = self.device_control.get()
         self.rows.append(self.trace[: self.control[slot.TRACE_ROWS]].get())
         self.reason = Reason(int(self.control[slot.REASON]))
         self._keep()
         return self.reason
 
-    def _await(self, event: Any) -> None:
-        """Wait for the kernel; Ctrl-C ends it at its next superstep."""
-        began = time.perf_counter()
-        try:
-            while not event.done:
-                if time.perf_counter() - began > SPIN_SECONDS:
-                    time.sleep(NAP_SECONDS)
-        except KeyboardInterrupt:
-            self._stop()
-            event.synchronize()
-            raise
+    def stop(self) -> None:
+        """Make the kernel come back after the superstep."""
+        write_beside(self.shard, self.device_control[slot.STOP : slot.STOP + 1], Reason.STOPPED)
 
-    def _stop(self) -> None:
-        """Write into the control block while the kernel runs."""
-        with self.cupy.cuda.Stream(non_blocking=True) as beside:
-            self.device_control[slot.STOP : slot.STOP + 1].set(np.array([Reason.STOPPED], np.int64), stream=beside)
-            beside.synchronize()
+    @property
+    def is_lost(self) -> bool:
+        """Whether the kernel came back because others would not."""
+        return bool(self.control[self.source.slot("IS_LOST")])
 
     def _keep(self) -> None:
         """Hand over what a later phase may replay, and let fields change places."""
@@ -232,6 +257,28 @@ class PhaseRun:
     def room_factor(self) -> float:
         """The room that an output got, in parts of the device's vertices."""
         return 1.0
+
+
+def await_all(events: Sequence[Any], stop: Callable[[], None]) -> None:
+    """Wait for kernels; Ctrl-C ends them at their next superstep."""
+    began = time.perf_counter()
+    try:
+        while not all(event.done for event in events):
+            if time.perf_counter() - began > SPIN_SECONDS:
+                time.sleep(NAP_SECONDS)
+    except KeyboardInterrupt:
+        stop()
+        for event in events:
+            event.synchronize()
+        raise
+
+
+def write_beside(shard: Shard, place: Any, value: int) -> None:
+    """Write a number into an array on a GPU while a kernel runs there."""
+    cupy = import_cupy()
+    with shard.device.use(), cupy.cuda.Stream(non_blocking=True) as beside:
+        place.set(np.array([value], np.int64), stream=beside)
+        beside.synchronize()
 
 
 _kernels: dict[tuple[int, int], tuple[LoadedPhase, Kernel]] = {}  # by phase and device; a phase that is kept stays so

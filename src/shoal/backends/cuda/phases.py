@@ -15,7 +15,7 @@ from shoal.backends.cuda.exports import Export
 from shoal.backends.cuda.generator import PhaseSource, write_phase
 from shoal.backends.loops.recordings import recording_key
 from shoal.errors import ProgramError
-from shoal.operators import check_phase, force_direction, record
+from shoal.operators import check_phase, force_direction, mark_outputs, record
 from shoal.program import Phase, Program, field_dtype
 
 _phases: dict[Any, LoadedPhase] = {}
@@ -51,17 +51,22 @@ class LoadedPhase:
             return build(self.source.text, arch, self.functions(), caches_in_l1=self.source.caches_in_l1)
 
 
-def load_phase(program: Program, phase: Phase, types: Types, direction: str) -> LoadedPhase:
-    """Write a phase for the types of a graph, or find it written."""
+def load_phase(
+    program: Program, phase: Phase, types: Types, direction: str, duplication: str | None = None
+) -> LoadedPhase:
+    """Write a phase for the types of a graph, or find it written; with ``duplication`` for several devices."""
     recording = record(program, phase.step)
     force_direction(recording, direction)
     check_phase(recording, phase)
-    key = (recording_key(recording, phase), types)
+    if duplication is not None:
+        mark_outputs(recording)
+    key = (recording_key(recording, phase), types, duplication)
     loaded = _phases.get(key)
     if loaded is None:
         dtypes = {name: field_dtype(declared, types[0]) for name, declared in recording.fields.items()}
         title = type(program).__name__
-        loaded = _phases[key] = LoadedPhase(write_phase(recording, phase, dtypes, types, title=title), title)
+        source = write_phase(recording, phase, dtypes, types, title=title, duplication=duplication)
+        loaded = _phases[key] = LoadedPhase(source, title)
     return loaded
 
 

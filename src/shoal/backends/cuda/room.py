@@ -7,13 +7,14 @@ CuPy keeps memory that arrays have let go of for the next ones, so what its pool
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from dataclasses import replace
 from functools import cached_property
 from typing import Any, TypeVar
 
 from shoal.arrays import GraphSizes
 from shoal.backends.cuda.device import Shard, import_cupy
 from shoal.backends.cuda.generator import PhaseSource
-from shoal.backends.cuda.needs import MAX_GPUS, Need, count_gpus_for, need_of, need_of_part
+from shoal.backends.cuda.needs import MAX_GPUS, Need, count_gpus_for, need_of, need_of_part, with_exchanges
 from shoal.errors import OutOfMemoryError
 from shoal.machine import format_bytes
 from shoal.program import Phase
@@ -27,12 +28,16 @@ class Room:
     def __init__(self, title: str, shard: Shard, phases: Sequence[tuple[Phase, PhaseSource]], state_bytes: int) -> None:
         self.title, self.shard, self.phases, self.state_bytes = title, shard, phases, state_bytes
         self.cupy: Any = import_cupy()
-        self.sizes = GraphSizes.of(shard.graph)
+        self.sizes = GraphSizes.of(shard.graph)  # of the whole graph, even if the shard is a part
 
     @cached_property
     def need(self) -> Need:
-        """What the program needs."""
-        return need_of(self.sizes, self.state_bytes, self.phases)
+        """What the program needs on the device; with others, beside those that share its GPU."""
+        part = self.shard.part
+        if part is None:
+            return need_of(self.sizes, self.state_bytes, self.phases)
+        sizes = replace(self.sizes, num_vertices=part.num_local, num_edges=part.num_edges)
+        return with_exchanges(need_of(sizes, self.state_bytes, self.phases), sizes)
 
     @property
     def pool(self) -> Any:

@@ -207,10 +207,11 @@ INLINE void bitmap_to_queue(Index* control, const Word32* bitmap, Index num_word
     }
 }
 
+// Make a device's vertices an output: those in a table, or all.
 template <class Vertex>
-INLINE void list_everything(Vertex* queue, Index base, Index num_vertices) {
-    for (Index vertex = thread_in_grid(); vertex < num_vertices; vertex += threads_in_grid()) {
-        queue[base + vertex] = static_cast<Vertex>(vertex);
+INLINE void list_everything(const Vertex* table, Vertex* queue, Index base, Index count) {
+    for (Index place = thread_in_grid(); place < count; place += threads_in_grid()) {
+        queue[base + place] = table == nullptr ? static_cast<Vertex>(place) : table[place];
     }
 }
 
