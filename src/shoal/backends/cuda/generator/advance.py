@@ -9,6 +9,7 @@ from shoal.operators import Operator
 from shoal.rules import Rule
 
 NO_PIECES = "control[NUM_PIECES] = 0;"  # the next push cuts its own
+RECONSIDER = "if (control[DIRECTION] == PUSH) reconsider(control, generation, knobs, queue, indptr, max_degree);"
 
 
 def write_advance(writer: KernelWriter, operator: Operator) -> None:
@@ -24,9 +25,7 @@ def write_advance(writer: KernelWriter, operator: Operator) -> None:
     if not pushed or not pulled:
         writer.lines += pushed or pulled
         return
-    reconsider = "reconsider(control, generation, knobs, queue, indptr, max_degree);"
-    writer.lines += [f"if (control[DIRECTION] == PUSH) {reconsider}",
-                     "if (control[DIRECTION] == PULL) {", *pulled, "} else {", *pushed, "}"]  # fmt: skip
+    writer.lines += [RECONSIDER, "if (control[DIRECTION] == PULL) {", *pulled, "} else {", *pushed, "}"]
 
 
 def _methods(writer: KernelWriter, operator: Operator, *, incoming: bool) -> tuple[list[str], list[Rule]]:

@@ -15,7 +15,7 @@ import numpy as np
 from shoal.accesses import find_accesses
 from shoal.backends.base import Types
 from shoal.backends.cuda.exports import Argument, Export, c_type
-from shoal.backends.loops.control import LINE, control_size
+from shoal.backends.loops.control import LINE, NUM_TRACE_COLUMNS, control_size
 from shoal.backends.loops.flow import Flow, Source
 from shoal.backends.loops.writer import PhaseWriter, field_name, value_name
 from shoal.operators import Operator, Recording
@@ -66,8 +66,11 @@ def method(declaration: str, body: str) -> str:
 class KernelWriter:
     """What is written so far, and what the writers of the operators need to know."""
 
-    def __init__(self, recording: Recording, phase: Phase, dtypes: dict[str, np.dtype], types: Types) -> None:
+    def __init__(
+        self, recording: Recording, phase: Phase, dtypes: dict[str, np.dtype], types: Types, *, grows: bool = False
+    ) -> None:  # fmt: skip
         self.phase, self.fields, self.dtypes = phase, recording.fields, dtypes
+        self.grows = grows  # whether the kernel looks if its outputs will fit
         self.vertex, self.edge, self.weight = types
         self.flow = Flow(recording, phase)
         self.rules = PhaseWriter(self.flow, phase, recording.fields, dtypes, self.weight is not None)
@@ -148,6 +151,10 @@ class KernelWriter:
     def control(self) -> Argument:
         """Return the control block as a function takes it."""
         return Argument("control", INT64, str(self.control_length))
+
+    def trace(self) -> Argument:
+        """Return the trace as a function takes it."""
+        return Argument("trace", INT64, "trace_rows", NUM_TRACE_COLUMNS)
 
     def whole_field(self, name: str) -> Argument:
         """Return a field as a serial part takes it: scalars are arrays there."""
