@@ -32,6 +32,9 @@ class FakeArray(DeviceArray):
         out[...] = self
         return out
 
+    def set(self, values):
+        self[...] = values
+
 
 def array_bytes(run):
     """The bytes of a run's own arrays."""

@@ -105,7 +105,7 @@ class Shard:
         if found is None:
             threads = self.device.threads_for(self.graph)
             found = self._sizes[key] = BufferSizes(
-                flow, phase, self.num_local, threads, self.num_edges, scheme, self.graph.num_vertices
+                flow, phase, self.num_local, self.num_edges, scheme, threads, self.graph.num_vertices
             )
         return found
 

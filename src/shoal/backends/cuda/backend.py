@@ -44,7 +44,7 @@ class CUDABackend:
     ) -> Session:  # fmt: skip
         """Put a program's state on its GPUs."""
         if schedule is None:
-            return OneGPU(shards[0], fields, phases, state, knobs, title)
+            return OneGPU(shards[0], fields, phases, state, knobs, title, scheme)
         return ManyGPUs(shards, fields, phases, schedule, state, knobs, title)
 
 
@@ -53,13 +53,13 @@ class OneGPU:
 
     def __init__(
         self, shard: Shard, fields: dict[str, Field], phases: Sequence[tuple[Phase, LoadedPhase]],
-        state: dict[str, Any], knobs: tuple[float, float], title: str,
+        state: dict[str, Any], knobs: tuple[float, float], title: str, scheme: Scheme,
     ) -> None:  # fmt: skip
         self.shard, self.phases, self.knobs = shard, phases, knobs
         num_bytes = {name: value.nbytes for name, value in state.items() if isinstance(value, np.ndarray)}
         self.constant_bytes = sum(num_bytes[name] for name in num_bytes if isinstance(fields[name], Constant))
         sources = [(phase, code.source) for phase, code in phases]
-        self.room = Room(title, shard, sources, sum(num_bytes.values()))
+        self.room = Room(title, shard, sources, sum(num_bytes.values()), scheme)
         self.moved: frozenset[str] = frozenset()  # the fields whose values are in hub order
         with shard.device.use():
             self.room.check()
@@ -93,8 +93,9 @@ class OneGPU:
         allowance = allowances[0].beside(self.constant_bytes)  # a GPU has copies of them
         shard = self.shard.hubs.shard if self.moved else self.shard
         with self.shard.device.use():
-            return self.room.fit(
-                lambda: PhaseRun(code, phase, shard, self.state, self.kept, frontier, self.knobs, allowance)
+            fit = self.room.fit
+            return fit(
+                lambda: PhaseRun(code, phase, shard, self.state, self.kept, frontier, self.knobs, allowance, fit)
             )
 
     def skip_phase(self) -> None:

@@ -41,6 +41,7 @@ class BufferSizes:
     max_pieces: int  # that a push cuts the long lists of all vertices into
     kept: Kept = Kept()
     num_levels: int | None = None  # that there may be: as many as vertices, those of other devices too
+    room: int | None = None  # entries of the queue that an output has; None: as many as there are vertices
 
     @property
     def flow(self) -> Flow:
@@ -48,18 +49,26 @@ class BufferSizes:
         return self.source.flow
 
     @cached_property
+    def entries(self) -> int:
+        """Entries of the queue that an output has."""
+        return self.num_vertices if self.room is None else self.room
+
+    @cached_property
     def frontiers(self) -> int:
-        """Entries of the queue for the frontiers that go from superstep to superstep: all of them, or two in turn."""
+        """Entries of the queue for the frontiers that go from superstep to superstep: all of them, or two in turn.
+
+        By priority, there are two that have room for every vertex, whatever an output has.
+        """
         if self.flow.ordered is not None:
             return 2 * self.num_vertices
         if not self.flow.uses_frontier or self.phase.begin == "replay":
             return 0
-        return self.num_vertices * (2 if self.phase.joins is None else self.phase.joins)
+        return self.entries * (2 if self.phase.joins is None else self.phase.joins)
 
     @cached_property
     def queue(self) -> int:
         """Entries of the queue: behind what is kept, frontiers, and outputs that do not leave the step."""
-        behind = self.frontiers + self.num_vertices * len(self.flow.regions)
+        behind = self.frontiers + self.entries * len(self.flow.regions)
         return max(self.kept.end + behind, self.kept.queue, 1)
 
     @cached_property

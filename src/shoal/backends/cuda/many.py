@@ -98,7 +98,8 @@ class ManyGPUs:
         shares_own = not self.schedule.is_routed and code.source.flow.shares_own
         border = Border(shard, shared, shares_own, own)
         allowance = allowance.beside(shared.bytes_of(number))
-        return PhaseRun(code, phase, shard, own, kept, frontier, self.knobs, allowance, border)
+        fit = self.rooms[number].fit
+        return PhaseRun(code, phase, shard, own, kept, frontier, self.knobs, allowance, fit, border)
 
     def skip_phase(self) -> None:
         """Note that there is nothing to replay."""

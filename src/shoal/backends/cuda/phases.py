@@ -6,6 +6,7 @@ from __future__ import annotations
 import functools
 import hashlib
 import threading
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
@@ -28,6 +29,7 @@ class LoadedPhase:
 
     source: PhaseSource
     title: str
+    write: Callable[..., PhaseSource]  # the same phase again, with options of `write_phase`
 
     @property
     def uses_in_edges(self) -> bool:
@@ -38,6 +40,19 @@ class LoadedPhase:
     def is_open(self) -> bool:
         """Whether only the run shows how much room it needs."""
         return self.source.flow.is_open
+
+    @functools.cached_property
+    def growing(self) -> LoadedPhase:
+        """The same phase for a run that begins with less room than its outputs may get.
+
+        It is a kernel of its own: one whose queue is long enough from the begin asks nothing that costs time.
+        """
+        return LoadedPhase(self.write(grows=True), self.title, self.write)
+
+    @property
+    def variants(self) -> list[LoadedPhase]:
+        """All that runs of the phase may ask for."""
+        return [self, self.growing] if self.source.flow.grows else [self]
 
     def functions(self) -> list[DeviceFunction]:
         """Return the functions in Python that the kernel calls."""
@@ -65,8 +80,10 @@ def load_phase(
     if loaded is None:
         dtypes = {name: field_dtype(declared, types[0]) for name, declared in recording.fields.items()}
         title = type(program).__name__
-        source = write_phase(recording, phase, dtypes, types, title=title, duplication=duplication)
-        loaded = _phases[key] = LoadedPhase(source, title)
+        write = functools.partial(
+            write_phase, recording, phase, dtypes, types, title=title, duplication=duplication
+        )  # fmt: skip
+        loaded = _phases[key] = LoadedPhase(write(), title, write)
     return loaded
 
 

@@ -25,10 +25,14 @@ def write_advance(writer: KernelWriter, operator: Operator) -> None:
     if not pushed or not pulled:
         writer.lines += pushed or pulled
         return
+    writer.lines += [reconsider(writer), "if (control[DIRECTION] == PULL) {", *pulled, "} else {", *pushed, "}"]
+
+
+def reconsider(writer: KernelWriter) -> str:
+    """Return the statement by which a push may turn to pull after all."""
     agree = "Alone{}" if writer.sharing is None else "SumOfAll{world}"
-    reconsider = f"reconsider(control, generation, knobs, queue, indptr, max_degree, {agree});"
-    writer.lines += [f"if (control[DIRECTION] == PUSH) {reconsider}",
-                     "if (control[DIRECTION] == PULL) {", *pulled, "} else {", *pushed, "}"]  # fmt: skip
+    call = f"reconsider(control, generation, knobs, queue, indptr, max_degree, {agree});"
+    return f"if (control[DIRECTION] == PUSH) {call}"
 
 
 def _methods(writer: KernelWriter, operator: Operator, *, incoming: bool) -> tuple[list[str], list[Rule]]:

@@ -17,6 +17,7 @@ from shoal.backends.base import Reason, Types
 from shoal.backends.cuda.exports import Argument, Export, c_type
 from shoal.backends.cuda.generator.advance import write_advance
 from shoal.backends.cuda.generator.exchange import ANY_LENGTH, write_exchanges, write_preparation
+from shoal.backends.cuda.generator.growth import write_recount
 from shoal.backends.cuda.generator.vertices import PARTIAL_BYTES, write_gather, write_reduce, write_vertices
 from shoal.backends.cuda.generator.writer import END, INT64, KernelWriter, array_of
 from shoal.backends.cuda.launch import BLOCK_THREADS, BLOCK_WARPS, BLOCKS_PER_PROCESSOR
@@ -115,16 +116,18 @@ class PhaseSource:
 
 def write_phase(
     recording: Recording, phase: Phase, dtypes: dict[str, np.dtype], types: Types, *, title: str,
-    duplication: str | None = None,
+    duplication: str | None = None, grows: bool = False,
 ) -> PhaseSource:  # fmt: skip
     """Return the source of one phase; ``dtypes`` are the types of the program's fields.
 
-    With ``duplication`` the kernel is that of several devices: each has a row of its blocks.
+    With ``duplication`` the kernel is that of several devices: each has a row of its blocks.  One that ``grows`` comes
+    back for memory before a superstep whose outputs may not fit; others have all they can use.
     """
-    writer = KernelWriter(recording, phase, dtypes, types, duplication)
+    writer = KernelWriter(recording, phase, dtypes, types, duplication, grows=grows)
     _write_superstep(writer)
+    recount = write_recount(writer) if grows else []
     swaps = [op.into for op in recording.operators if op.kind == "swap"]
-    kernel = _kernel(writer, swaps)
+    kernel = _kernel(writer, swaps, recount)
     module = "\n\n\n".join([MODULE_HEADER.format(title=title), *writer.rules.parts, *writer.functions]) + "\n"
     head = KERNEL_HEADER.format(
         title=title, slots=_slots(writer), vertex=c_type(writer.vertex), edge=c_type(writer.edge),
@@ -177,11 +180,11 @@ def _write_update(writer: KernelWriter, operator: Operator) -> None:
 
 def _finish(writer: KernelWriter) -> str:
     """Write the end of the superstep as a function of the module and return the statement that calls it."""
-    write_finish(writer.rules)
+    write_finish(writer.rules, counts_apart=writer.grows)
     used = writer.rules.state(writer.phase.until)
     arguments = {
         "control": writer.control(),
-        "trace": Argument("trace", INT64, "trace_rows", slots.NUM_TRACE_COLUMNS),
+        "trace": writer.trace(),
         "levels": Argument("levels", INT64, "num_levels"),
         "knobs": Argument("knobs", np.dtype(np.float64), "2"),
         "queue": Argument("queue", writer.vertex, "queue_length"),
@@ -217,6 +220,8 @@ def _slots(writer: KernelWriter) -> str:
     numbers |= {name: own + place for name, place in OWN_SLOTS.items()}
     numbers |= {"CONTROL_LENGTH": writer.control_length, "BLOCK_WARPS": BLOCK_WARPS,
                 "OVERFLOW": int(Reason.OVERFLOW)}  # fmt: skip
+    if writer.grows:
+        numbers["NEEDS_MEMORY"] = int(Reason.NEEDS_MEMORY)
     return "\n".join(
         f"constexpr int {name} = {value};" if abs(value) < 2**31 else f"constexpr long long {name} = {value}ll;"
         for name, value in numbers.items()
@@ -236,7 +241,7 @@ def _parameters(writer: KernelWriter) -> dict[str, str]:
     return parameters | {earlier_name(name): f"{c_type(writer.dtypes[name])}*" for name in writer.rules.remembered}
 
 
-def _kernel(writer: KernelWriter, swaps: list[tuple[str, ...]]) -> str:
+def _kernel(writer: KernelWriter, swaps: list[tuple[str, ...]], recount: list[str]) -> str:
     """Return the text of the kernel."""
     parameters = _parameters(writer)
     exchange = " ".join(f"exchange_pointers({field_name(left)}, {field_name(right)});" for left, right in swaps)
@@ -254,6 +259,7 @@ def _kernel(writer: KernelWriter, swaps: list[tuple[str, ...]]) -> str:
         "[[maybe_unused]] Word32* const back = control[SWAPPED] & 1 ? bitmap_a : bitmap_b;",
         *writer.lines,
         exchange,
+        *recount,
         f"if (control[REASON] != 0{'' if writer.sharing is None else ' || control[IS_LOST] != 0'}) return;",
     ]
     bounds = f"__launch_bounds__({BLOCK_THREADS}, {BLOCKS_PER_PROCESSOR})"

@@ -15,7 +15,7 @@ import numpy as np
 from shoal.accesses import find_accesses
 from shoal.backends.base import Types
 from shoal.backends.cuda.exports import Argument, Export, c_type
-from shoal.backends.loops.control import LINE, control_size
+from shoal.backends.loops.control import LINE, NUM_TRACE_COLUMNS, control_size
 from shoal.backends.loops.flow import Flow, Source
 from shoal.backends.loops.specialize import GLOBAL_IDS
 from shoal.backends.loops.writer import PhaseWriter, field_name, value_name
@@ -69,9 +69,11 @@ class KernelWriter:
     """What is written so far, and what the writers of the operators need to know."""
 
     def __init__(
-        self, recording: Recording, phase: Phase, dtypes: dict[str, np.dtype], types: Types, duplication: str | None
-    ) -> None:
+        self, recording: Recording, phase: Phase, dtypes: dict[str, np.dtype], types: Types,
+        duplication: str | None, *, grows: bool = False,
+    ) -> None:  # fmt: skip
         self.phase, self.fields, self.dtypes = phase, recording.fields, dtypes
+        self.grows = grows  # whether the kernel looks if its outputs will fit
         self.vertex, self.edge, self.weight = types
         self.sharing = None if duplication is None else Sharing(recording, phase)
         self.flow = Flow(recording, phase, self.sharing, duplication == "one-hop")
@@ -158,6 +160,10 @@ class KernelWriter:
     def control(self) -> Argument:
         """Return the control block as a function takes it."""
         return Argument("control", INT64, str(self.control_length))
+
+    def trace(self) -> Argument:
+        """Return the trace as a function takes it."""
+        return Argument("trace", INT64, "trace_rows", NUM_TRACE_COLUMNS)
 
     def whole_field(self, name: str) -> Argument:
         """Return a field as a serial part takes it: scalars are arrays there."""

@@ -142,12 +142,7 @@ INLINE void reconsider(Index* control, Index& generation, const double* knobs, c
     const double limit = PULL_COST * knobs[0] / USUAL_KNOB * unvisited * double(control[NUM_EDGES]);
     const double most = double(control[SIZE]) * double(max_degree);
     if (most * most <= limit) return;
-    Index num_edges = 0;
-    for (Index position = control[BEGIN] + thread_in_grid(); position < control[END]; position += threads_in_grid()) {
-        Index vertex = queue[position];
-        num_edges += Index(indptr[vertex + 1]) - Index(indptr[vertex]);
-    }
-    add_up(control, FRONTIER_EDGES, num_edges);
+    count_frontier_edges(control, queue, indptr);
     meet(control, generation, [=](Index* control) {
         if (threadIdx.x != 0) return;
         const double found = double(agree(control, control[FRONTIER_EDGES]));
