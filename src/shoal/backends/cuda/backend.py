@@ -32,11 +32,11 @@ class CUDABackend:
         return [find_device(number) for number in spec.numbers]
 
     def load(
-        self, program: Program, phase: Phase, types: Types, direction: str, duplication: str | None
+        self, program: Program, phase: Phase, types: Types, direction: str, duplication: str | None, load_balance: str
     ) -> LoadedPhase:
         """Write a phase for the types of a graph, or find it written."""
         assert duplication is None
-        return load_phase(program, phase, types, direction)
+        return load_phase(program, phase, types, direction, load_balance)
 
     def begin(
         self, shards: Sequence[Shard], fields: dict[str, Field], phases: Sequence[tuple[Phase, LoadedPhase]],

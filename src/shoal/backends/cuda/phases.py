@@ -51,17 +51,18 @@ class LoadedPhase:
             return build(self.source.text, arch, self.functions(), caches_in_l1=self.source.caches_in_l1)
 
 
-def load_phase(program: Program, phase: Phase, types: Types, direction: str) -> LoadedPhase:
+def load_phase(program: Program, phase: Phase, types: Types, direction: str, load_balance: str = "auto") -> LoadedPhase:
     """Write a phase for the types of a graph, or find it written."""
     recording = record(program, phase.step)
     force_direction(recording, direction)
     check_phase(recording, phase)
-    key = (recording_key(recording, phase), types)
+    key = (recording_key(recording, phase), types, load_balance)
     loaded = _phases.get(key)
     if loaded is None:
         dtypes = {name: field_dtype(declared, types[0]) for name, declared in recording.fields.items()}
         title = type(program).__name__
-        loaded = _phases[key] = LoadedPhase(write_phase(recording, phase, dtypes, types, title=title), title)
+        source = write_phase(recording, phase, dtypes, types, title=title, load_balance=load_balance)
+        loaded = _phases[key] = LoadedPhase(source, title)
     return loaded
 
 

@@ -42,12 +42,13 @@ namespace shoal {{
 #include "push.cuh"
 #include "reduction.cuh"
 #include "vertices.cuh"
-
+{balance}
 using namespace shoal;
 using Id = {vertex};
 using Offset = {edge};
 using Weight = {weight};
 """
+INCLUDE_BALANCE = '#include "balance.cuh"\n'
 KERNEL = "phase"
 # A block's threads and a multiprocessor's blocks: a thread then has 64 registers, and hardly a kernel needs more.  One
 # block has fewer that meet: searches by priority on an H200 take 8 % less time than with two blocks of half the size;
@@ -67,6 +68,8 @@ PARAMETERS = {
     "row_owners": "const Id*", "row_numbers": "const Id*", "row_values": "void*", "num_tiles": "Index",
     "tiles": "const Id*", "pile_a": "Id*", "pile_b": "Id*", "partials": "char*",
 }  # fmt: skip
+#: What it takes behind them, if a push keeps a ledger of its frontier.
+LEDGER_PARAMETERS = {"ledger_entries": "Index*", "ledger_capacity": "Index"}
 #: Control slots of a GPU's own, behind those that all backends have.
 OWN_SLOTS = {"NUM_PIECES": 0, "PILE_SIDE": LINE, "PILE_DUE": LINE + 1, "FRONTIER_EDGES": LINE + 2, "PILE": 2 * LINE}
 
@@ -95,6 +98,8 @@ class PhaseSource:
     partial_bytes: int  # of one block of threads
     control_length: int
     caches_in_l1: bool
+    load_balance: str  # of pushes
+    uses_ledger: bool
 
     def slot(self, name: str) -> int:
         """Return the place of one of a GPU's own control slots."""
@@ -102,24 +107,24 @@ class PhaseSource:
 
 
 def write_phase(
-    recording: Recording, phase: Phase, dtypes: dict[str, np.dtype], types: Types, *, title: str
+    recording: Recording, phase: Phase, dtypes: dict[str, np.dtype], types: Types, *, title: str, load_balance: str
 ) -> PhaseSource:
     """Return the source of one phase; ``dtypes`` are the types of the program's fields."""
-    writer = KernelWriter(recording, phase, dtypes, types)
+    writer = KernelWriter(recording, phase, dtypes, types, load_balance)
     _write_superstep(writer)
     swaps = [op.into for op in recording.operators if op.kind == "swap"]
     kernel = _kernel(writer, swaps)
     module = "\n\n\n".join([MODULE_HEADER.format(title=title), *writer.rules.parts, *writer.functions]) + "\n"
     head = KERNEL_HEADER.format(
         title=title, slots=_slots(writer), vertex=c_type(writer.vertex), edge=c_type(writer.edge),
-        weight=c_type(writer.weight or np.int32),
+        weight=c_type(writer.weight or np.int32), balance=INCLUDE_BALANCE if writer.uses_balance else "",
     )  # fmt: skip
     declarations = [export.declaration for export in writer.exports]
     text = "\n".join([head, *declarations, *writer.structures, kernel]) + "\n"
     return PhaseSource(
         text, module, tuple(writer.exports), writer.flow, writer.uses_in_edges, swaps, writer.rules.rules,
         writer.fields, writer.dtypes, PARTIAL_BYTES * len(writer.totals), writer.control_length,
-        all(map(_may_be_stale, recording.operators)),
+        all(map(_may_be_stale, recording.operators)), load_balance, writer.uses_ledger,
     )  # fmt: skip
 
 
@@ -201,7 +206,8 @@ def _slots(writer: KernelWriter) -> str:
 
 def _kernel(writer: KernelWriter, swaps: list[tuple[str, ...]]) -> str:
     """Return the text of the kernel."""
-    parameters = [f"{kind} {name}" for name, kind in PARAMETERS.items()]
+    taken = {**PARAMETERS, **(LEDGER_PARAMETERS if writer.uses_ledger else {})}
+    parameters = [f"{kind} {name}" for name, kind in taken.items()]
     for name, declared in writer.fields.items():
         kind = c_type(writer.dtypes[name])
         if isinstance(declared, Constant) and declared.is_array:
@@ -218,6 +224,9 @@ def _kernel(writer: KernelWriter, swaps: list[tuple[str, ...]]) -> str:
         "if (thread_in_grid() == 0) put(control, STARTED, nanoseconds());",
         f"if (control[SWAPPED] & 1) {{ {exchange} }}",
     ]
+    if writer.uses_ledger:
+        members = "ledger_entries, ledger_entries + ledger_capacity, ledger_capacity, max_degree"
+        head.append(f"const Ledger ledger{{{members}}};")
     body = [
         "[[maybe_unused]] Word32* const front = control[SWAPPED] & 1 ? bitmap_b : bitmap_a;",
         "[[maybe_unused]] Word32* const back = control[SWAPPED] & 1 ? bitmap_a : bitmap_b;",

@@ -66,7 +66,9 @@ def method(declaration: str, body: str) -> str:
 class KernelWriter:
     """What is written so far, and what the writers of the operators need to know."""
 
-    def __init__(self, recording: Recording, phase: Phase, dtypes: dict[str, np.dtype], types: Types) -> None:
+    def __init__(
+        self, recording: Recording, phase: Phase, dtypes: dict[str, np.dtype], types: Types, load_balance: str
+    ) -> None:
         self.phase, self.fields, self.dtypes = phase, recording.fields, dtypes
         self.vertex, self.edge, self.weight = types
         self.flow = Flow(recording, phase)
@@ -78,6 +80,8 @@ class KernelWriter:
         self.lines: list[str] = []
         self.serial = Serial()
         self.uses_in_edges = False
+        self.load_balance = load_balance
+        self.uses_balance = self.uses_ledger = False  # whether pushes take what is in balance.cuh
 
     @property
     def control_length(self) -> int:
