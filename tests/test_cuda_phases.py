@@ -35,6 +35,7 @@ from shoal.algorithms.sssp import SSSP, FlatParents, TightParents
 from shoal.backends.cuda.compiler import compile_parts, link
 from shoal.backends.cuda.device import find_device
 from shoal.backends.cuda.phases import load_phase
+from shoal.config import AXES
 
 INT32, INT64, FLOAT32, FLOAT64 = (np.dtype(name) for name in ("int32", "int64", "float32", "float64"))
 #: Types of ids, offsets and weights.
@@ -117,9 +118,9 @@ PROGRAMS = {
 PHASES = [(name, number) for name, program in PROGRAMS.items() for number in range(len(program.phases()))]
 
 
-def load(name, number, types, direction="auto"):
+def load(name, number, types, direction="auto", load_balance="auto"):
     program = PROGRAMS[name]
-    return load_phase(program, program.phases()[number], types, direction)
+    return load_phase(program, program.phases()[number], types, direction, load_balance=load_balance)
 
 
 #: For several devices those phases are compiled that have every kind of exchange between them.
@@ -160,6 +161,29 @@ def assert_inlined(parts):
 @pytest.mark.parametrize("direction", ["push", "pull"])
 def test_directions_compile(direction):
     assert load("bfs", 0, TYPES[0], direction).cubin("sm_90")
+
+
+BALANCES = AXES["load_balance"][1:]
+
+
+@pytest.mark.parametrize("name", ["bfs", "sssp"])  # of each kind of push, one that is soon compiled
+def test_every_load_balance_becomes_machine_code(name):
+    loaded = load(name, 0, TYPES[0], "push")
+    rules = compile_parts(loaded.source.text, READ_ARCH, loaded.functions())[1:]
+    for balance in BALANCES:
+        other = load(name, 0, TYPES[0], "push", balance).source
+        assert other.module == loaded.source.module
+        cubin = link([*compile_parts(other.text, READ_ARCH), *rules], READ_ARCH, caches_in_l1=other.caches_in_l1)
+        assert cubin[:4] == b"\x7fELF"
+
+
+@pytest.mark.parametrize("name", ["components", "pagerank", "every atomic"])
+def test_every_load_balance_compiles(name):
+    for number in range(len(PROGRAMS[name].phases())):
+        texts = [load(name, number, TYPES[1], load_balance=balance).source.text for balance in AXES["load_balance"]]
+        assert len(set(texts)) in (1, len(texts))
+        for text in set(texts[1:]) - {texts[0]}:  # without a push there are none
+            assert compile_parts(text, READ_ARCH)
 
 
 def test_a_rule_that_cannot_be_compiled_is_named():

@@ -21,6 +21,7 @@ AXES: dict[str, tuple[str, ...]] = {
     "execution": ("auto", "bsp"),
     "memory": ("auto", "just-enough", "fixed", "maximum", "fused"),
     "direction": ("auto", "push", "pull"),
+    "load_balance": ("auto", "thread", "warp", "block", "lrb", "merge-path"),
     "stats": ("full", "totals"),
 }
 
@@ -31,6 +32,11 @@ _EVERYBODY = "everybody is told of every vertex, so everybody must have every ve
 #: Pairs of strategies that make no sense together, and why.
 REFUSED: dict[tuple[tuple[str, str], tuple[str, str]], str] = {
     (("duplication", "one-hop"), ("communication", name)): _EVERYBODY for name in ("broadcast", "butterfly", "ring")
+}
+
+#: Axes that devices of one kind have: what they are, and why all others know only ``auto``.
+ONLY_ON: dict[str, tuple[str, str]] = {
+    "load_balance": ("cuda", "its threads take pieces of a frontier one by one"),
 }
 
 
@@ -68,6 +74,10 @@ class RunConfig:
     memory_limit : bytes that the run may take on each device, beside the graph; a number, or one with a unit such as
         ``"500MB"`` or ``"2GiB"``
     direction : of programs that can push and pull
+    load_balance : on a GPU, how the edges of a push are dealt: ``"thread"`` (each goes through its own vertex's),
+        ``"warp"`` and ``"block"`` (those of its vertices are dealt to all its threads), ``"lrb"`` (logarithmic radix
+        binning: vertices with about as many edges are taken together), ``"merge-path"`` (every warp gets as many of the
+        whole frontier's) or ``"auto"`` (by warps, and the edges of hubs by pieces that any warp takes)
     do_a, do_b : turn from push to pull when FV > BV do_a, back when FV < BV do_b (see `shoal.backends.cpu`)
     deterministic : break ties between parents by the smaller id, so that every run gives the same ones
     stats : ``"full"`` keeps a row per superstep (of the first million), ``"totals"`` only their sums
@@ -83,6 +93,7 @@ class RunConfig:
     memory: str = "auto"
     memory_limit: int | str | None = None
     direction: str = "auto"
+    load_balance: str = "auto"
     # The paper's values for social graphs (section VI-A).
     do_a: float = 0.01
     do_b: float = 0.1
@@ -90,7 +101,7 @@ class RunConfig:
     stats: str = "full"
 
     def __post_init__(self) -> None:
-        num_devices = parse_devices(self.devices).num_devices
+        spec = parse_devices(self.devices)
         for axis, allowed in AXES.items():
             if axis != "partition" or isinstance(self.partition, str):
                 check_choice(axis, getattr(self, axis), allowed)
@@ -101,13 +112,22 @@ class RunConfig:
             if getattr(self, axis) == name and getattr(self, other) == value:
                 raise ArgumentError(f"{axis}={name!r} does not go with {other}={value!r}: {reason}")
         check_integer("partition_seed", self.partition_seed, 0)
-        # A graph that is placed says how many devices there are.
-        check_integer("fanout", self.fanout, 1, MAX_DEVICES if self.devices == "auto" else num_devices)
+        # A graph that is placed says which devices there are.
+        check_integer("fanout", self.fanout, 1, MAX_DEVICES if self.devices == "auto" else spec.num_devices)
+        if self.devices != "auto":
+            self.check_kind(spec.kind)
         parse_bytes("memory_limit", self.memory_limit)
         check_number("do_a", self.do_a, 0)
         check_number("do_b", self.do_b, 0)
         if not isinstance(self.deterministic, bool):
             raise ArgumentError(f"deterministic={self.deterministic!r} is not allowed; it must be True or False")
+
+    def check_kind(self, kind: str) -> None:
+        """Refuse what devices of this kind do not know."""
+        for axis, (only, reason) in ONLY_ON.items():
+            value = getattr(self, axis)
+            if value != "auto" and kind != only:
+                raise ArgumentError(f"{axis}={value!r} is not possible on {kind}: {reason}; allowed: auto")
 
     def resolved(self) -> dict[str, Any]:
         """Return the values in force, with ``auto`` replaced where the choice is made before the run."""

@@ -72,6 +72,7 @@ class Footprint:
         self._sources: dict[Any, tuple[Any, ...]] = {}  # with what the key names by id, so that no other gets it
         spec = parse_devices(config.devices)
         self.num_devices, self.kind = spec.num_devices, spec.kind
+        config.check_kind(spec.kind)
         threads = make_devices(spec.num_devices, spec.threads_per_device)[0].num_threads
         self.num_threads = 1 if sizes.num_edges < SMALL_EDGES else threads
         self.scheme = SCHEMES["fused" if config.memory == "auto" else config.memory]
@@ -100,8 +101,8 @@ class Footprint:
 
         sizes, count, vertex = self.sizes, self.sizes.num_vertices, self.sizes.vertex_dtype.itemsize
         types = (sizes.vertex_dtype, sizes.edge_dtype, sizes.weight_dtype)
-        phases = [(phase, load_phase(program, phase, types, self.config.direction).source)
-                  for phase in program.phases()]  # fmt: skip
+        direction, how = self.config.direction, {"load_balance": self.config.load_balance}
+        phases = [(phase, load_phase(program, phase, types, direction, **how).source) for phase in program.phases()]
         state = state_bytes(program.fields(), count, sizes.vertex_dtype) + constants
         # Vertices that wait by priority are flags first, and a list.
         is_ordered = any(source.flow.ordered is not None for _, source in phases)

@@ -33,10 +33,10 @@ class CUDABackend:
         return find_devices(spec.numbers)
 
     def load(
-        self, program: Program, phase: Phase, types: Types, direction: str, duplication: str | None
+        self, program: Program, phase: Phase, types: Types, direction: str, duplication: str | None, load_balance: str
     ) -> LoadedPhase:
         """Write a phase for the types of a graph, or find it written; with ``duplication`` for several devices."""
-        return load_phase(program, phase, types, direction, duplication)
+        return load_phase(program, phase, types, direction, duplication, load_balance)
 
     def begin(
         self, shards: Sequence[Shard], fields: dict[str, Field], phases: Sequence[tuple[Phase, LoadedPhase]],

@@ -15,6 +15,7 @@ from shoal.program import Phase
 
 TRACE_ROWS = 8192  # supersteps between two visits of Python
 FEWEST_PIECES = 1 << 20  # so that the edges of few vertices can be dealt to all warps
+NUM_BINS = 32  # of the frontier of a push, by degree; as in kernels/balance.cuh
 NUM_KNOBS = 2
 NUM_BITMAPS = NUM_PILES = 2  # they take turns
 WORD_BYTES, INT64_BYTES = 4, 8
@@ -92,7 +93,13 @@ class BufferSizes:
     @cached_property
     def pieces(self) -> int:
         """Pieces of long lists that there is room for."""
-        return max(self.max_pieces, FEWEST_PIECES) if pushes(self.flow) and self.max_pieces else 0
+        is_cut = pushes(self.flow) and self.source.load_balance == "auto"
+        return max(self.max_pieces, FEWEST_PIECES) if is_cut and self.max_pieces else 0
+
+    @cached_property
+    def ledger(self) -> int:
+        """Numbers of a push's ledger: one for each vertex of a frontier, then sums of blocks, or of bins twice."""
+        return self.num_vertices + max(self.num_blocks, 2 * NUM_BINS) if self.source.uses_ledger else 0
 
     @cached_property
     def pile(self) -> int:
@@ -109,7 +116,7 @@ class BufferSizes:
         """Bytes of all of them, with the control block and the trace."""
         ids = self.queue + NUM_PILES * self.pile + self.pieces
         words = NUM_BITMAPS * self.bitmap + self.remaining + self.pieces
-        numbers = TRACE_ROWS * NUM_TRACE_COLUMNS + self.levels + self.source.control_length + NUM_KNOBS
+        numbers = TRACE_ROWS * NUM_TRACE_COLUMNS + self.levels + self.source.control_length + NUM_KNOBS + self.ledger
         return self.vertex_bytes * ids + WORD_BYTES * words + INT64_BYTES * numbers + self.partials
 
 

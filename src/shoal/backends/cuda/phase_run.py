@@ -81,6 +81,7 @@ class PhaseRun:
         if self.flow.pulls:
             self.remaining[:] = self.shard.wanting
         self.pieces = (cupy.empty(pieces, vertex), cupy.empty(pieces, cupy.uint32)) if pieces else (None, None)
+        self.ledger = cupy.zeros(sizes.ledger, cupy.int64) if sizes.ledger else None
         self.piles = [cupy.empty(sizes.pile, vertex) for _ in range(NUM_PILES)]
         self.partials = cupy.empty(sizes.partials, cupy.uint8)
         self.levels = self.kept["device_levels"] if sizes.kept.levels else cupy.empty(sizes.levels, cupy.int64)
@@ -207,6 +208,8 @@ class PhaseRun:
             num_rows, row_vertices, row_firsts, row_owners, row_numbers, self.row_values,
             0 if self.tiles is None else len(self.tiles) - 1, self.tiles, *self.piles, self.partials,
         ]  # fmt: skip
+        if self.ledger is not None:
+            arguments += [self.ledger, self.num_local]
         for name, declared in self.source.fields.items():
             value = self.state[name]
             if isinstance(declared, Constant) and not declared.is_array:
@@ -226,10 +229,11 @@ class PhaseRun:
 
     def resume(self) -> Reason:
         """Run until the kernel comes back, and return why."""
-        self.begin()
-        self.kernel(self.num_blocks, BLOCK_THREADS, *self.arguments(), is_cooperative=True)
-        await_all([self.cupy.cuda.get_current_stream().record()], self.stop)
-        return self.end()
+        with self.shard.device.use():
+            self.begin()
+            self.kernel(self.num_blocks, BLOCK_THREADS, *self.arguments(), is_cooperative=True)
+            await_all([self.cupy.cuda.get_current_stream().record()], self.stop)
+            return self.end()
 
     def begin(self) -> None:
         """Get ready to enter the kernel."""

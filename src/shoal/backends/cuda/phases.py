@@ -67,22 +67,22 @@ class LoadedPhase:
 
 
 def load_phase(
-    program: Program, phase: Phase, types: Types, direction: str, duplication: str | None = None
-) -> LoadedPhase:
+    program: Program, phase: Phase, types: Types, direction: str, duplication: str | None = None,
+    load_balance: str = "auto",
+) -> LoadedPhase:  # fmt: skip
     """Write a phase for the types of a graph, or find it written; with ``duplication`` for several devices."""
     recording = record(program, phase.step)
     force_direction(recording, direction)
     check_phase(recording, phase)
     if duplication is not None:
         mark_outputs(recording)
-    key = (recording_key(recording, phase), types, duplication)
+    key = (recording_key(recording, phase), types, duplication, load_balance)
     loaded = _phases.get(key)
     if loaded is None:
         dtypes = {name: field_dtype(declared, types[0]) for name, declared in recording.fields.items()}
         title = type(program).__name__
-        write = functools.partial(
-            write_phase, recording, phase, dtypes, types, title=title, duplication=duplication
-        )  # fmt: skip
+        options: dict[str, Any] = {"title": title, "duplication": duplication, "load_balance": load_balance}
+        write = functools.partial(write_phase, recording, phase, dtypes, types, **options)
         loaded = _phases[key] = LoadedPhase(write(), title, write)
     return loaded
 

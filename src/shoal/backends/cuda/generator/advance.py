@@ -10,6 +10,15 @@ from shoal.operators import Operator
 from shoal.rules import Rule
 
 NO_PIECES = "control[NUM_PIECES] = 0;"  # the next push cuts its own
+#: How a push deals edges, by the names of ``RunConfig.load_balance``: what it is called, and its last argument.
+BALANCES = {
+    "auto": ("push<{op}>", "pieces"),
+    "thread": ("push_by<ByThread, {op}>", "Ledger{}"),
+    "warp": ("push<{op}>", "Pieces<Id>{}"),
+    "block": ("push_by<ByBlock, {op}>", "Ledger{}"),
+    "lrb": ("push_by<ByBins, {op}>", "ledger"),
+    "merge-path": ("push_by<ByMergePath, {op}>", "ledger"),
+}
 
 
 def write_advance(writer: KernelWriter, operator: Operator) -> None:
@@ -70,7 +79,7 @@ def _push(writer: KernelWriter, operator: Operator) -> list[str]:
         "{",
         f"const auto op = {op};",
         f"Discover<{kind}, Id> visit{{op, indices, make_outbox<0>(control, {writer.output(operator)}), back}};",
-        f"push<{kind}>(visit, control, generation, {place_of(source)}, front, indptr, pieces);",
+        _push_call(writer, kind, "visit", place_of(source)),
         "}",
     ]
     if operator.options["direction"] == "push":
@@ -83,6 +92,14 @@ def _push(writer: KernelWriter, operator: Operator) -> list[str]:
         adopt = writer.serial_function("serial_adopt_queue", {"control": writer.control()}, "adopt_queue(control)", END)
         lines += ["if (control[HAS_QUEUE] == 0) {", *_to_queue(writer, operator, "front", adopt), "}"]
     return [*lines, *call]
+
+
+def _push_call(writer: KernelWriter, op: str, visit: str, place: str) -> str:
+    """Return the statement that hands every edge of a frontier to ``visit``."""
+    name, needed = BALANCES[writer.load_balance]
+    writer.uses_ledger = writer.uses_ledger or needed == "ledger"
+    writer.uses_balance = writer.uses_balance or name.startswith("push_by")
+    return f"{name.format(op=op)}({visit}, control, generation, {place}, front, indptr, {needed});"
 
 
 def _to_queue(writer: KernelWriter, operator: Operator, bitmap: str, serial: str = "") -> list[str]:
@@ -158,7 +175,7 @@ def _write_ordered(writer: KernelWriter, operator: Operator) -> None:
         "const Output<Id> far{pile.lists[side], 0, PILE + side * LINE, control[NUM_LOCAL]};",
         f"Relax<{kind}, Id> relax{{op, indices, make_outbox<0>(control, near), make_outbox<1>(control, far), back, "
         "remaining, control[CURRENT]};",
-        f"push<{kind}>(relax, control, generation, queue, control[BEGIN], control[END], front, indptr, pieces);",
+        _push_call(writer, kind, "relax", "queue, control[BEGIN], control[END]"),
     ]
     writer.serial.one(NO_PIECES)
     write_exchanges(writer, operator)

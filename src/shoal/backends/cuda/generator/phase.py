@@ -46,12 +46,13 @@ namespace shoal {{
 #include "push.cuh"
 #include "reduction.cuh"
 #include "vertices.cuh"
-
+{balance}
 using namespace shoal;
 using Id = {vertex};
 using Offset = {edge};
 using Weight = {weight};
 """
+INCLUDE_BALANCE = '#include "balance.cuh"\n'
 KERNEL = "phase"
 
 #: What every kernel takes before the program's fields.
@@ -65,7 +66,9 @@ PARAMETERS = {
     "row_owners": "const Id*", "row_numbers": "const Id*", "row_values": "void*", "num_tiles": "Index",
     "tiles": "const Id*", "pile_a": "Id*", "pile_b": "Id*", "partials": "char*",
 }  # fmt: skip
-#: What a kernel of several devices takes behind them: see `shoal.backends.cuda.border` and kernels/exchange.cuh.
+#: What it takes behind them, if a push keeps a ledger of its frontier.
+LEDGER_PARAMETERS = {"ledger_entries": "Index*", "ledger_capacity": "Index"}
+#: What a kernel of several devices takes behind all: see `shoal.backends.cuda.border` and kernels/exchange.cuh.
 SHARD_PARAMETERS = {
     "world": "Index*", "owner": "const Device*", "address": "const Id*", "global_ids": "const Id*",
     "owned": "const Id*", "listed": "Id*", "dirty": "Word32*", "voices": "Word32*", "receive_at": "const Index*",
@@ -106,6 +109,8 @@ class PhaseSource:
     partial_bytes: int  # of one block of threads
     control_length: int
     caches_in_l1: bool
+    load_balance: str  # of pushes
+    uses_ledger: bool
     mailed: tuple[str, ...] = ()  # fields that devices send one another
     remembered: tuple[str, ...] = ()  # fields whose values before an operator are kept
 
@@ -116,14 +121,14 @@ class PhaseSource:
 
 def write_phase(
     recording: Recording, phase: Phase, dtypes: dict[str, np.dtype], types: Types, *, title: str,
-    duplication: str | None = None, grows: bool = False,
+    duplication: str | None = None, load_balance: str = "auto", grows: bool = False,
 ) -> PhaseSource:  # fmt: skip
     """Return the source of one phase; ``dtypes`` are the types of the program's fields.
 
     With ``duplication`` the kernel is that of several devices: each has a row of its blocks.  One that ``grows`` comes
     back for memory before a superstep whose outputs may not fit; others have all they can use.
     """
-    writer = KernelWriter(recording, phase, dtypes, types, duplication, grows=grows)
+    writer = KernelWriter(recording, phase, dtypes, types, duplication, load_balance, grows=grows)
     _write_superstep(writer)
     recount = write_recount(writer) if grows else []
     swaps = [op.into for op in recording.operators if op.kind == "swap"]
@@ -131,14 +136,15 @@ def write_phase(
     module = "\n\n\n".join([MODULE_HEADER.format(title=title), *writer.rules.parts, *writer.functions]) + "\n"
     head = KERNEL_HEADER.format(
         title=title, slots=_slots(writer), vertex=c_type(writer.vertex), edge=c_type(writer.edge),
-        weight=c_type(writer.weight or np.int32),
+        weight=c_type(writer.weight or np.int32), balance=INCLUDE_BALANCE if writer.uses_balance else "",
     )  # fmt: skip
     declarations = [export.declaration for export in writer.exports]
     text = "\n".join([head, *declarations, *writer.structures, kernel]) + "\n"
     return PhaseSource(
         text, module, tuple(writer.exports), writer.flow, writer.uses_in_edges, swaps, writer.rules.rules,
         writer.fields, writer.dtypes, PARTIAL_BYTES * len(writer.totals), writer.control_length,
-        all(map(_may_be_stale, recording.operators)), tuple(writer.rules.mailed), tuple(writer.rules.remembered),
+        all(map(_may_be_stale, recording.operators)), load_balance, writer.uses_ledger, tuple(writer.rules.mailed),
+        tuple(writer.rules.remembered),
     )  # fmt: skip
 
 
@@ -231,7 +237,7 @@ def _slots(writer: KernelWriter) -> str:
 
 def _parameters(writer: KernelWriter) -> dict[str, str]:
     """Return what the kernel takes, or each of its devices: names and types."""
-    parameters = dict(PARAMETERS)
+    parameters = {**PARAMETERS, **(LEDGER_PARAMETERS if writer.uses_ledger else {})}
     for name in writer.fields:
         parameters |= {member: kind for member, (kind, _) in writer.whole_members(name).items()}
     if writer.sharing is None:
@@ -254,6 +260,9 @@ def _kernel(writer: KernelWriter, swaps: list[tuple[str, ...]], recount: list[st
         "if (thread_in_grid() == 0) put(control, STARTED, nanoseconds());",
         f"if (control[SWAPPED] & 1) {{ {exchange} }}",
     ]
+    if writer.uses_ledger:
+        members = "ledger_entries, ledger_entries + ledger_capacity, ledger_capacity, max_degree"
+        head.append(f"const Ledger ledger{{{members}}};")
     body = [
         "[[maybe_unused]] Word32* const front = control[SWAPPED] & 1 ? bitmap_b : bitmap_a;",
         "[[maybe_unused]] Word32* const back = control[SWAPPED] & 1 ? bitmap_a : bitmap_b;",
@@ -269,8 +278,8 @@ def _kernel(writer: KernelWriter, swaps: list[tuple[str, ...]], recount: list[st
         given = ",\n".join(f"{kind} {name}" for name, kind in parameters.items())
         return "\n".join([opening, given, ") {", *loop])
     # Every row of blocks is a device, with parameters of its own; one takes 8 bytes, whatever it is.
-    members = [f"alignas(8) {kind} {name};" for name, kind in parameters.items()]
-    taken = [f"[[maybe_unused]] {kind} {name} = given.{name};" for name, kind in parameters.items()]
-    return "\n".join(["struct Parameters {", *members, "};", opening, "const Parameters* devices", ") {",
-                      "const Parameters& given = devices[blockIdx.y];", *taken,
+    declared = [f"alignas(8) {kind} {name};" for name, kind in parameters.items()]
+    local = [f"[[maybe_unused]] {kind} {name} = given.{name};" for name, kind in parameters.items()]
+    return "\n".join(["struct Parameters {", *declared, "};", opening, "const Parameters* devices", ") {",
+                      "const Parameters& given = devices[blockIdx.y];", *local,
                       f"const Border<Id> border{{{_BORDER}}};", *loop])  # fmt: skip

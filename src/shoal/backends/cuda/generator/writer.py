@@ -70,7 +70,7 @@ class KernelWriter:
 
     def __init__(
         self, recording: Recording, phase: Phase, dtypes: dict[str, np.dtype], types: Types,
-        duplication: str | None, *, grows: bool = False,
+        duplication: str | None, load_balance: str = "auto", *, grows: bool = False,
     ) -> None:  # fmt: skip
         self.phase, self.fields, self.dtypes = phase, recording.fields, dtypes
         self.grows = grows  # whether the kernel looks if its outputs will fit
@@ -85,6 +85,8 @@ class KernelWriter:
         self.lines: list[str] = []
         self.serial = Serial()
         self.uses_in_edges = False
+        self.load_balance = load_balance
+        self.uses_balance = self.uses_ledger = False  # whether pushes take what is in balance.cuh
 
     @property
     def control_length(self) -> int:
