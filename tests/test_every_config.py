@@ -21,7 +21,7 @@ from pairwise import all_pairs, pairs_of
 from shoal.config import AXES, REFUSED
 
 DEVICES = (1, 2, 3, 4, 7, 16)
-NOT_WALKED = ("execution", "direction", "stats")  # not about many devices, or walked below
+NOT_WALKED = ("execution", "direction", "stats", "output")  # not about many devices, or walked below
 STRATEGIES = {axis: names[1:] for axis, names in AXES.items() if axis not in NOT_WALKED}
 OPTIONS = {
     "devices": DEVICES,

@@ -13,7 +13,7 @@ from typing import Any
 
 from shoal.errors import ArgumentError, check_choice, check_integer, check_number
 
-#: Allowed names per axis; every axis but ``stats`` also means it when it says ``auto``.
+#: Allowed names per axis; every axis but the last two also means it when it says ``auto``.
 AXES: dict[str, tuple[str, ...]] = {
     "partition": ("auto", "random", "biased-random", "segment", "metis"),
     "duplication": ("auto", "all", "one-hop"),
@@ -22,6 +22,7 @@ AXES: dict[str, tuple[str, ...]] = {
     "memory": ("auto", "just-enough", "fixed", "maximum", "fused"),
     "direction": ("auto", "push", "pull"),
     "stats": ("full", "totals"),
+    "output": ("host", "device"),
 }
 
 #: What ``auto`` becomes where the program does not decide it superstep by superstep.
@@ -70,6 +71,8 @@ class RunConfig:
     do_a, do_b : turn from push to pull when FV > BV do_a, back when FV < BV do_b (see `shoal.backends.cpu`)
     deterministic : break ties between parents by the smaller id, so that every run gives the same ones
     stats : ``"full"`` keeps a row per superstep (of the first million), ``"totals"`` only their sums
+    output : where the arrays of the result are: ``"host"`` (NumPy's) or ``"device"``, where the run was: on a GPU they
+        are CuPy's and never were on the host, on a CPU they are NumPy's
     """
 
     devices: str = "auto"
@@ -87,6 +90,7 @@ class RunConfig:
     do_b: float = 0.1
     deterministic: bool = False
     stats: str = "full"
+    output: str = "host"
 
     def __post_init__(self) -> None:
         num_devices = parse_devices(self.devices).num_devices

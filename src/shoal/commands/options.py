@@ -141,8 +141,8 @@ class RunOptions:
     quiet: Quiet = False
 
     def strategies(self) -> dict[str, Any]:
-        """Return the fields of `RunConfig`, checked."""
-        chosen = {name: getattr(self, name) for name in sorted(CONFIG_NAMES)}
+        """Return the fields of `RunConfig`, checked; the output of a command is a file, so that field is the default."""
+        chosen = {name: getattr(self, name) for name in sorted(CONFIG_NAMES - {"output"})}
         RunConfig(**chosen)
         return chosen
 
