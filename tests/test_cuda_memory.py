@@ -20,6 +20,8 @@ from shoal.backends.cuda.needs import count_gpus_for, need_of, need_of_part
 from shoal.backends.cuda.phases import load_phase
 from shoal.memory import estimate_memory
 
+pytestmark = pytest.mark.host_only("for machines without a GPU")
+
 RUNS = {
     "bfs": ("bfs", {"source": 0}),
     "bfs by push": ("bfs", {"source": 0, "direction": "push"}),

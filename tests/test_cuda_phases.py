@@ -36,6 +36,8 @@ from shoal.backends.cuda.compiler import compile_parts, link
 from shoal.backends.cuda.device import find_device
 from shoal.backends.cuda.phases import load_phase
 
+pytestmark = pytest.mark.host_only("compiles, and runs nothing")
+
 INT32, INT64, FLOAT32, FLOAT64 = (np.dtype(name) for name in ("int32", "int64", "float32", "float64"))
 #: Types of ids, offsets and weights, each with an architecture.
 TARGETS = [((INT32, INT32, INT32), "sm_80"), ((INT32, INT64, None), "sm_90"), ((INT64, INT64, FLOAT32), "sm_100")]

@@ -20,6 +20,8 @@ from graphs import WIDTHS, graphs, random_graph
 from pairwise import all_pairs, pairs_of
 from shoal.config import AXES, REFUSED
 
+pytestmark = pytest.mark.host_only("about several devices of the CPU")
+
 DEVICES = (1, 2, 3, 4, 7, 16)
 NOT_WALKED = ("execution", "direction", "stats", "output")  # not about many devices, or walked below
 STRATEGIES = {axis: names[1:] for axis, names in AXES.items() if axis not in NOT_WALKED}

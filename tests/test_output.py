@@ -14,6 +14,8 @@ from samples import SIX, Hops, Totals, everyone
 from shoal import Constant, Phase, Program, Vertex, compute, everything, rule
 from shoal.algorithms import bfs as bfs_module
 
+pytestmark = pytest.mark.host_only("a CPU in a GPU's place; tests/gpu has the same with a GPU")
+
 GRAPH = random_graph(60, 200, seed=3, weights="int32", skew=2.0)
 FRACTIONS = random_graph(60, 200, seed=3, weights="float32", skew=2.0)
 #: The cycle behind vertex 1 has weight 0: its parents are found breadth-first, by a program of their own.

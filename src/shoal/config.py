@@ -2,11 +2,14 @@
 """RunConfig: every strategy of a run, its default and the names it may have.
 
 This is the only home of defaults and of name tables; the command line, the tests and the error messages read them here.
+The one default that may come from outside is what ``devices="auto"`` means: ``SHOAL_DEVICES``, so that a script runs on
+a GPU without being changed.
 """
 
 from __future__ import annotations
 
 import functools
+import os
 import re
 from dataclasses import dataclass, fields
 from typing import Any
@@ -25,8 +28,9 @@ AXES: dict[str, tuple[str, ...]] = {
     "output": ("host", "device"),
 }
 
-#: What ``auto`` becomes where the program does not decide it superstep by superstep.
-RESOLVED = {"devices": "cpu", "execution": "bsp", "partition": "segment"}
+#: What ``auto`` becomes where the program does not decide it superstep by superstep.  The environment is read once: a
+#: graph stays where its first run has placed it.
+RESOLVED = {"devices": os.environ.get("SHOAL_DEVICES") or "cpu", "execution": "bsp", "partition": "segment"}
 
 _EVERYBODY = "everybody is told of every vertex, so everybody must have every vertex"
 #: Pairs of strategies that make no sense together, and why.
@@ -51,8 +55,9 @@ class RunConfig:
 
     Parameters
     ----------
-    devices : ``"auto"``, ``"cpu"`` (one device, all cores), ``"cpu:N"`` (N devices that share the cores) or
-        ``"cpu:NxT"`` (N devices of T threads)
+    devices : ``"cpu"`` (one device, all cores), ``"cpu:N"`` (N devices that share the cores), ``"cpu:NxT"`` (N devices of
+        T threads), ``"cuda"`` (a GPU), ``"cuda:K"`` (that of number K) or ``"auto"``: what the environment variable
+        ``SHOAL_DEVICES`` names, ``"cpu"`` if there is none
     partition : which device gets a vertex and its edges: ``"random"``, ``"biased-random"`` (to where its neighbours
         are), ``"segment"`` (ids in a row, as many edges each), ``"metis"``, an array with each vertex's device, or a
         function of a graph and a number of devices that returns one
@@ -93,7 +98,8 @@ class RunConfig:
     output: str = "host"
 
     def __post_init__(self) -> None:
-        num_devices = parse_devices(self.devices).num_devices
+        # How many ``auto`` are is asked when a graph is placed: a wrong SHOAL_DEVICES must not fail `import shoal`.
+        num_devices = MAX_DEVICES if self.devices == "auto" else parse_devices(self.devices).num_devices
         for axis, allowed in AXES.items():
             if axis != "partition" or isinstance(self.partition, str):
                 check_choice(axis, getattr(self, axis), allowed)
@@ -104,8 +110,7 @@ class RunConfig:
             if getattr(self, axis) == name and getattr(self, other) == value:
                 raise ArgumentError(f"{axis}={name!r} does not go with {other}={value!r}: {reason}")
         check_integer("partition_seed", self.partition_seed, 0)
-        # A graph that is placed says how many devices there are.
-        check_integer("fanout", self.fanout, 1, MAX_DEVICES if self.devices == "auto" else num_devices)
+        check_integer("fanout", self.fanout, 1, num_devices)
         parse_bytes("memory_limit", self.memory_limit)
         check_number("do_a", self.do_a, 0)
         check_number("do_b", self.do_b, 0)
@@ -151,10 +156,14 @@ _CUDA = re.compile(r"cuda(?::(\d+))?")
 
 def parse_devices(devices: Any) -> DeviceSpec:
     """Return what a ``devices`` string means, or say what is wrong with it."""
+    name = "devices"
+    if devices == "auto":
+        name, devices = "SHOAL_DEVICES", RESOLVED["devices"]
     spec = _parse_devices(devices) if isinstance(devices, str) else None
     if spec is None:
+        auto = "" if name == "SHOAL_DEVICES" else "auto, "
         raise ArgumentError(
-            f"devices={devices!r} is not known; allowed: auto, cpu, cpu:N (N devices), cpu:NxT (of T threads each), "
+            f"{name}={devices!r} is not known; allowed: {auto}cpu, cpu:N (N devices), cpu:NxT (of T threads each), "
             "cuda (a GPU), cuda:K (the GPU of that number)"
         )
     return spec
@@ -162,8 +171,6 @@ def parse_devices(devices: Any) -> DeviceSpec:
 
 @functools.lru_cache(maxsize=128)
 def _parse_devices(devices: str) -> DeviceSpec | None:
-    if devices == "auto":
-        return DeviceSpec("cpu", 1)
     match = _CUDA.fullmatch(devices)
     if match is not None:
         return DeviceSpec("cuda", 1, numbers=(int(match[1] or 0),))

@@ -88,7 +88,11 @@ class RunOptions:
     """How an algorithm is run (the fields of `RunConfig`) and what becomes of its result."""
 
     devices: Annotated[
-        str, typer.Option(help="auto, cpu, cpu:N (N devices) or cpu:NxT (of T threads each).", rich_help_panel=_RUNNING)
+        str,
+        typer.Option(
+            help="cpu, cpu:N (N devices), cpu:NxT (of T threads each), cuda (a GPU), cuda:K, or auto: SHOAL_DEVICES.",
+            rich_help_panel=_RUNNING,
+        ),
     ] = DEFAULT.devices
     partition: Annotated[
         str, typer.Option(help="auto, random, biased-random, segment or metis.", rich_help_panel=_DEVICES)
