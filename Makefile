@@ -2,7 +2,8 @@
 # make demo    a graph, all algorithms on it, each result checked
 # make test    everything: style, types, tests
 # make test-full  the same, with all combinations of strategies instead of every two: hours
-# make test-gpu  the tests that need a GPU, with the Python that has CuPy; make test-gpu GPU_PYTHON=python3 JOBS=12
+# make test-gpu  the tests that need a GPU, and the others with a GPU as the default device, with the Python that has
+#   CuPy; make test-gpu GPU_PYTHON=python3 JOBS=12
 # make sanitize-gpu  every algorithm under compute-sanitizer, on a machine with a GPU and a CUDA toolkit
 # make bench   shoal beside the other graph libraries of Python; make bench GRAPHS=kron20,kron22,urand20,grid2000
 # make figures all that the documentation states in numbers: measured, kept in benchmarks/results, written into the pages
@@ -38,6 +39,7 @@ test-full: test
 GPU_PYTHON ?= python3
 test-gpu:
 	PYTHONPATH=src $(GPU_PYTHON) -m pytest -n $(JOBS) --dist worksteal tests/gpu
+	PYTHONPATH=src $(GPU_PYTHON) -m pytest -n $(JOBS) --dist $(DIST) --backend cuda --ignore tests/gpu tests
 
 sanitize-gpu:
 	PYTHONPATH=src $(GPU_PYTHON) tests/gpu/sanitize.py

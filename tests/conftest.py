@@ -1,9 +1,14 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Settings that every test shares: how hypothesis searches, and that Ctrl-C is heard."""
+"""Settings that every test shares: how hypothesis searches, that Ctrl-C is heard, and which devices programs run on.
+
+With ``--backend cuda`` a GPU is what ``devices="auto"`` means, so that every test that does not name devices runs its
+programs there.  Tests that say nothing about a GPU are marked ``host_only``, with the reason, and are left out then.
+"""
 
 import os
 import signal
 
+import pytest
 from hypothesis import HealthCheck, settings
 
 # The first example of a test may compile kernels, so no example has a deadline and slow ones are no error.
@@ -15,3 +20,31 @@ settings.load_profile(os.environ.get("HYPOTHESIS_PROFILE", "ci" if os.environ.ge
 # What a shell starts in the background ignores Ctrl-C, and so do the processes it starts: tests press it on those.
 if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
     signal.signal(signal.SIGINT, signal.default_int_handler)
+
+
+def pytest_addoption(parser):
+    parser.addoption("--backend", choices=["cpu", "cuda"], default="cpu", help="where programs run by default (cpu)")
+
+
+def pytest_configure(config):
+    """Say what ``devices="auto"`` means, before anything imports shoal; processes that tests start inherit it."""
+    backend = config.getoption("backend")
+    if backend == "cuda":
+        from gpu_missing import what_is_missing
+
+        reason = what_is_missing()
+        if reason:
+            raise pytest.UsageError(f"--backend cuda: {reason}")
+        os.environ["SHOAL_DEVICES"] = backend
+    else:
+        os.environ.pop("SHOAL_DEVICES", None)
+
+
+def pytest_collection_modifyitems(config, items):
+    """Leave out what says nothing about a GPU."""
+    if config.getoption("backend") == "cpu":
+        return
+    left_out = [item for item in items if item.get_closest_marker("host_only")]
+    if left_out:
+        config.hook.pytest_deselected(items=left_out)
+        items[:] = [item for item in items if not item.get_closest_marker("host_only")]

@@ -26,6 +26,8 @@ class OutOfMemoryError(MemoryError):
 class FakeArray(DeviceArray):
     """An array that goes back to the host as CuPy's do."""
 
+    __cuda_array_interface__ = property(lambda self: {})
+
     def get(self, out=None):
         if out is None:
             return np.array(self)
@@ -40,6 +42,12 @@ def array_bytes(run):
     """The bytes of a run's own arrays."""
     arrays = [getattr(run, name) for name in ARRAYS] + [array for name in LISTS for array in getattr(run, name)]
     return sum(array.nbytes for array in arrays if array is not None)
+
+
+class OnlyDevice(contextlib.nullcontext):
+    """As CuPy's device: one can be in it, and the current one has a number."""
+
+    id = 0
 
 
 class FakeGPU:
@@ -100,7 +108,7 @@ class FakeGPU:
                                         getDeviceProperties=lambda number: {"multiProcessorCount": 132},
                                         CUDARuntimeError=RuntimeError)  # fmt: skip
         memory = types.SimpleNamespace(OutOfMemoryError=OutOfMemoryError)
-        cupy.cuda = types.SimpleNamespace(runtime=runtime, memory=memory, Device=contextlib.nullcontext)
+        cupy.cuda = types.SimpleNamespace(runtime=runtime, memory=memory, Device=type("Device", (OnlyDevice,), {}))
         cupy.get_default_memory_pool = lambda: self
         return cupy
 

@@ -14,6 +14,8 @@ import pytest
 import shoal
 from shoal.config import CONFIG_NAMES
 
+pytestmark = pytest.mark.host_only("about the package's files: nothing is run")
+
 PACKAGE = Path(shoal.__file__).parent
 #: Parts that are imported when they are first asked for.
 LAZY = ("shoal.model",)

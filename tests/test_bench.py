@@ -25,6 +25,8 @@ from shoal.cli import main
 from shoal.errors import ArgumentError
 from shoal.graph import Graph
 
+pytestmark = pytest.mark.host_only("the benchmark compares libraries of the CPU")
+
 INSTALLED = [name for name, library in LIBRARIES.items() if library.is_installed]
 
 

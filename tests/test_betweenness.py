@@ -36,7 +36,6 @@ SCALES = [
 def check(graph, sources=None, **options):
     """Run and compare with igraph; verify."""
     result = shoal.betweenness_centrality(graph, sources, **options)
-    options.pop("devices", None)
     np.testing.assert_allclose(result.centrality, oracles.betweenness(graph, sources, **options), **CLOSE)
     verify_betweenness(graph, result.centrality, sources=sources, **options)
     return result
@@ -73,12 +72,12 @@ def test_special_graphs(name):
 @pytest.mark.parametrize("name", LARGER)
 def test_larger_graphs_on_every_core(name):
     graph = LARGER[name]()
-    check(graph, [0, 5, 17, graph.num_vertices - 1], devices="cpu")
+    check(graph, [0, 5, 17, graph.num_vertices - 1])
 
 
 @pytest.mark.parametrize("directed", [False, True])
 def test_all_sources_of_a_larger_graph(directed):
-    check(random_graph(600, 4000, seed=13, directed=directed), devices="cpu")
+    check(random_graph(600, 4000, seed=13, directed=directed))
 
 
 @pytest.mark.parametrize("num_sources", [1, 2, 3, 7, 8, 9, 33, 65])
@@ -88,7 +87,7 @@ def test_batches_of_any_size(num_sources):
 
 def test_kronecker_graph():
     graph = shoal.generate.rmat(scale=12, edge_factor=16, seed=1)
-    check(graph, np.argsort(graph.degree)[-4:].tolist(), devices="cpu")
+    check(graph, np.argsort(graph.degree)[-4:].tolist())
 
 
 @pytest.mark.parametrize("path", real_files(), ids=lambda path: path.name)

@@ -48,13 +48,13 @@ def test_special_graphs(name, direction):
 def test_larger_graphs_on_every_core(name, direction):
     graph = LARGER[name]()
     for source in (0, 17, graph.num_vertices - 1):
-        check(graph, source, direction=direction, devices="cpu")
+        check(graph, source, direction=direction)
 
 
 @pytest.mark.parametrize("direction", DIRECTIONS)
 def test_kronecker_graph(direction):
     graph = shoal.generate.rmat(scale=13, edge_factor=16, seed=1)
-    check(graph, int(np.argmax(graph.degree)), direction=direction, devices="cpu")
+    check(graph, int(np.argmax(graph.degree)), direction=direction)
 
 
 @pytest.mark.parametrize("path", real_files(), ids=lambda path: path.name)

@@ -9,6 +9,8 @@ import pytest
 
 from processes import run_script
 
+pytestmark = pytest.mark.host_only("about code that is compiled for the CPU")
+
 RULES = """\
 from shoal import rule
 

@@ -8,6 +8,8 @@ from command_line import assert_refused, run
 from shoal.algorithms.components import Components
 from shoal.backends.cuda.phases import load_phase
 
+pytestmark = pytest.mark.host_only("compiles, and runs nothing")
+
 
 @pytest.fixture
 def cache(tmp_path, monkeypatch):

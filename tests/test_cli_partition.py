@@ -14,6 +14,8 @@ from shoal.io.shards import read_shards
 from shoal.strategies.duplication import describe_partition
 from shoal.strategies.partition import PARTITIONERS, partition_graph
 
+pytestmark = pytest.mark.host_only("cuts graphs, and runs nothing on them")
+
 
 @pytest.fixture
 def folder(tmp_path, monkeypatch):

@@ -14,6 +14,8 @@ from shoal.planner import PROGRAMS, compare_strategies
 from shoal.strategies.duplication import describe_partition
 from shoal.strategies.partition import PARTITIONERS, partition_graph
 
+pytestmark = pytest.mark.host_only("plans, and runs, on several devices of the CPU")
+
 GRAPH = shoal.generate.rmat(scale=8, edge_factor=6, seed=3, weights=(1, 9))
 SOURCE = int(GRAPH.degree.argmax())
 RUNS = {

@@ -9,6 +9,8 @@ import pytest
 from shoal import ArgumentError
 from shoal.strategies.communication import COMMUNICATIONS, make_schedule
 
+pytestmark = pytest.mark.host_only("schedules are tables: nothing is run")
+
 MOST_DEVICES = 40
 PLAIN = [name for name in COMMUNICATIONS if name != "butterfly"]
 FORWARDS = {"selective": "own", "broadcast": "own", "butterfly": "all", "ring": "last"}

@@ -43,13 +43,13 @@ def test_special_graphs(name):
 
 @pytest.mark.parametrize("name", LARGER)
 def test_larger_graphs_on_every_core(name):
-    check(LARGER[name](), devices="cpu")
+    check(LARGER[name]())
 
 
 @pytest.mark.parametrize("num_edges", [500, 5000, 10000, 40000])
 @pytest.mark.parametrize("directed", [False, True])
 def test_graphs_before_and_after_a_giant_component_forms(num_edges, directed):
-    check(random_graph(10000, num_edges, seed=num_edges, skew=1.0, directed=directed), devices="cpu")
+    check(random_graph(10000, num_edges, seed=num_edges, skew=1.0, directed=directed))
 
 
 @pytest.mark.parametrize("seed", range(5))
@@ -61,7 +61,7 @@ def test_long_chains_in_random_order(seed):
 
 
 def test_kronecker_graph():
-    check(shoal.generate.rmat(scale=14, edge_factor=4, seed=1), devices="cpu")
+    check(shoal.generate.rmat(scale=14, edge_factor=4, seed=1))
 
 
 @pytest.mark.parametrize("path", real_files(), ids=lambda path: path.name)

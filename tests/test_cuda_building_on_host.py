@@ -15,7 +15,10 @@ from shoal import Graph, generate
 from shoal.backends.cuda import building, device, drawing, ranges
 from shoal.errors import GraphError
 
-pytestmark = pytest.mark.skipif(cuda_on_host.COMPILER is None, reason="needs g++ or clang++")
+pytestmark = [
+    pytest.mark.skipif(cuda_on_host.COMPILER is None, reason="needs g++ or clang++"),
+    pytest.mark.host_only("for machines without a GPU"),
+]
 
 
 @pytest.fixture(scope="module")

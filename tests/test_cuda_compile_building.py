@@ -8,6 +8,8 @@ import pytest
 
 from shoal.backends.cuda.building import kernel_text
 
+pytestmark = pytest.mark.host_only("compiles, and runs nothing")
+
 pytest.importorskip("cuda.core", reason="compiling kernels needs cuda.core")
 pytest.importorskip("numba_cuda", reason="compiling kernels needs numba-cuda")
 

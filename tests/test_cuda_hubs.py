@@ -11,6 +11,8 @@ from shoal import Constant, Phase, Program, Scalar, Vertex, add, compute, everyt
 from shoal.algorithms.components import Components
 from shoal.algorithms.pagerank import PageRank
 
+pytestmark = pytest.mark.host_only("for machines without a GPU")
+
 hubs = pytest.importorskip("shoal.backends.cuda.hubs")
 phases = pytest.importorskip("shoal.backends.cuda.phases")
 

@@ -21,6 +21,8 @@ from shoal.backends.cuda.phases import load_phase
 from shoal.memory import estimate_memory
 from shoal.strategies.memory import SCHEMES
 
+pytestmark = pytest.mark.host_only("for machines without a GPU")
+
 RUNS = {
     "bfs": ("bfs", {"source": 0}),
     "bfs by push": ("bfs", {"source": 0, "direction": "push"}),

@@ -37,6 +37,8 @@ from shoal.backends.cuda.device import find_device
 from shoal.backends.cuda.phases import load_phase
 from shoal.config import AXES
 
+pytestmark = pytest.mark.host_only("compiles, and runs nothing")
+
 INT32, INT64, FLOAT32, FLOAT64 = (np.dtype(name) for name in ("int32", "int64", "float32", "float64"))
 #: Types of ids, offsets and weights.
 TYPES = [(INT32, INT32, INT32), (INT32, INT64, None), (INT64, INT64, FLOAT32)]

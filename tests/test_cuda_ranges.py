@@ -12,6 +12,8 @@ from hypothesis import strategies as st
 
 from shoal.backends.cuda.ranges import Buckets, choose_capacity
 
+pytestmark = pytest.mark.host_only("cuts rows into ranges: nothing is run")
+
 
 @given(st.lists(st.integers(0, 50), min_size=1, max_size=300), st.integers(1, 200))
 def test_ranges_hold_every_edge_once_and_fit(counts, capacity):

@@ -18,6 +18,8 @@ from shoal import Constant, Phase, Program, Scalar, Vertex, add, advance, atomic
 from shoal.backends.cpu import border, device, phase_run, sessions
 from shoal.execution import binding, bsp
 
+pytestmark = pytest.mark.host_only("about several devices of the CPU")
+
 GRAPH = random_graph(60, 240, seed=4, weights="int32")
 SOON_SECONDS = 1.0  # from the failure to the exception at the caller; milliseconds, but for one long piece of work
 HANGS_SECONDS = 90

@@ -18,6 +18,8 @@ from shoal.strategies import duplication
 from shoal.strategies.duplication import DUPLICATIONS, build_subgraphs, describe_partition
 from shoal.strategies.partition import PARTITIONERS, partition_graph
 
+pytestmark = pytest.mark.host_only("cuts graphs, and runs nothing on them")
+
 
 def edge_list(graph):
     """(src, dst, weight) of every stored edge, in the order of the graph."""

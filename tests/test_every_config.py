@@ -21,8 +21,10 @@ from pairwise import all_pairs, pairs_of
 from shoal.config import AXES, ONLY_ON, REFUSED
 from shoal.memory import estimate_memory
 
+pytestmark = pytest.mark.host_only("about several devices of the CPU")
+
 DEVICES = (1, 2, 3, 4, 7, 16)
-NOT_WALKED = ("execution", "direction", "stats")  # not about many devices, or walked below
+NOT_WALKED = ("execution", "direction", "stats", "output")  # not about many devices, or walked below
 # What only GPUs know is walked in tests/gpu.
 STRATEGIES = {axis: names[1:] for axis, names in AXES.items() if axis not in (*NOT_WALKED, *ONLY_ON)}
 OPTIONS = {

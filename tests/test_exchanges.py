@@ -33,6 +33,8 @@ from shoal.algorithms.sssp import SSSP
 from shoal.exchanges import Sharing
 from shoal.operators import force_direction, record
 
+pytestmark = pytest.mark.host_only("what devices tell one another is found before anything is run")
+
 GRAPH = random_graph(60, 200, seed=1)
 
 

@@ -14,6 +14,8 @@ import pytest
 import shoal
 from shoal.bench import run_benchmark
 
+pytestmark = pytest.mark.host_only("about tables in pages, and scripts for the CPU")
+
 ROOT = Path(__file__).resolve().parents[1]
 BENCHMARKS = ROOT / "benchmarks"
 sys.path.insert(0, str(BENCHMARKS))

@@ -17,6 +17,8 @@ from shoal import generate
 from shoal.errors import ArgumentError, OutOfMemoryError
 from shoal.graph import Graph
 
+pytestmark = pytest.mark.host_only("draws graphs on the CPU")
+
 QUADRANTS = (0.57, 0.19, 0.19, 0.05)
 AS_DRAWN = {"directed": True, "deduplicate": False, "drop_self_loops": False}
 GENERATORS = {

@@ -18,6 +18,8 @@ from shoal import arrays
 from shoal.errors import ArgumentError, GraphError, OutOfMemoryError
 from shoal.graph import Graph
 
+pytestmark = pytest.mark.host_only("builds graphs on the CPU")
+
 WIDTHS = [("int32", "int32"), ("int32", "int64"), ("int64", "int64")]
 WEIGHT_DTYPES = ["int32", "float32", "float64"]
 

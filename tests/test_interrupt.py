@@ -12,6 +12,8 @@ import pytest
 from processes import interrupt, run_script, start_script
 from shoal.backends.cpu.threads import run_threads
 
+pytestmark = pytest.mark.host_only("about the CPU's threads")
+
 LIMIT_SECONDS = 1.5  # the promise is one second; the rest is for a machine that does something else, too
 
 PROGRAM = """\

@@ -8,6 +8,8 @@ import pytest
 from shoal.backends.cpu import intrinsics, runtime
 from shoal.backends.cpu.threads import available_cores, run_threads
 
+pytestmark = pytest.mark.host_only("about the CPU's atomics")
+
 INTEGERS = ["int32", "int64", "uint8", "uint64"]
 FLOATS = ["float32", "float64"]
 NUM_THREADS = 4

@@ -13,6 +13,8 @@ from shoal.errors import ArgumentError, FileFormatError
 from shoal.graph import Graph
 from shoal.io import read, write
 
+pytestmark = pytest.mark.host_only("about files: nothing is run")
+
 
 def read_text(folder, text, name="graph.txt", **options):
     path = folder / name

@@ -18,6 +18,8 @@ from shoal.errors import ArgumentError
 from shoal.graph import Graph
 from shoal.io import read, write
 
+pytestmark = pytest.mark.host_only("about files: nothing is run")
+
 
 def read_text(folder, text, name, **options):
     path = folder / name

@@ -15,6 +15,8 @@ from shoal.errors import ShoalError
 from shoal.graph import Graph
 from shoal.io import read, write
 
+pytestmark = pytest.mark.host_only("about files: nothing is run")
+
 ALPHABET = "0123456789   \t\n\n\n\r,;#%\"'.-+eanpcsptw:"
 HEADERS = {
     ".txt": ["", "# Directed graph\n", "# Vertex ids: 0 to 5\n"],

@@ -19,6 +19,8 @@ from shoal.errors import ArgumentError, FileFormatError, ShoalError
 from shoal.graph import Graph
 from shoal.io import read, write
 
+pytestmark = pytest.mark.host_only("about files: nothing is run")
+
 GENERAL = "%%MatrixMarket matrix coordinate real general\n"
 
 TEXT = {

@@ -12,6 +12,8 @@ import pytest
 
 from shoal.io import read, write
 
+pytestmark = pytest.mark.host_only("about files: nothing is run")
+
 TESTS = Path(__file__).resolve().parent
 FOLDERS = [Path(os.environ.get("SHOAL_DATA", TESTS.parents[1] / "shared" / "data")), TESTS / "data"]
 

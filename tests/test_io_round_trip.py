@@ -19,6 +19,8 @@ from shoal.graph import Graph
 from shoal.io import read, write
 from shoal.io.formats import FORMATS
 
+pytestmark = pytest.mark.host_only("about files: nothing is run")
+
 TEXT_SUFFIXES = [".txt", ".el", ".wel", ".tsv", ".csv", ".edges", ".mtx", ".gr", ".graph"]
 BINARY_SUFFIXES = [".parquet", ".arrow", ".feather", ".npz", ".shoal", ".sg", ".wsg"]
 COMPRESSIONS = ["", ".gz", ".bz2", ".zst"]

@@ -18,6 +18,8 @@ from shoal.io import shards
 from shoal.io.shards import read_shards, write_shards
 from shoal.strategies.duplication import DUPLICATIONS, build_subgraphs
 
+pytestmark = pytest.mark.host_only("about files, of parts for several devices of the CPU")
+
 
 def assert_same(left, right):
     for name, value in vars(left).items():

@@ -30,6 +30,8 @@ from shoal.strategies.communication import make_schedule
 from shoal.strategies.duplication import build_subgraphs, describe_partition
 from shoal.strategies.partition import partition_graph
 
+pytestmark = pytest.mark.host_only("about several devices of the CPU")
+
 GRAPH = shoal.generate.rmat(scale=9, edge_factor=8, seed=3, weights=(1, 9))
 SOURCE = int(np.argmax(GRAPH.degree))
 

@@ -14,6 +14,8 @@ from shoal import algorithms
 from shoal.machine import available_memory_bytes
 from shoal.memory import estimate_memory
 
+pytestmark = pytest.mark.host_only("about the memory of a run on the CPU")
+
 FUNCTIONS = {
     "bfs": algorithms.bfs,
     "sssp": algorithms.sssp,

@@ -13,6 +13,8 @@ from shoal.config import AXES, parse_bytes
 from shoal.strategies import memory
 from shoal.strategies.memory import SCHEMES
 
+pytestmark = pytest.mark.host_only("about the room of frontiers on the CPU")
+
 KRONECKER = shoal.generate.rmat(9, seed=3, weights=(1, 20))
 GRID = shoal.generate.grid(25, 30, weights=(1, 20), seed=2)
 GRAPHS = {"kronecker": KRONECKER, "grid": GRID}

@@ -15,6 +15,8 @@ import shoal
 from shoal import ArgumentError, model
 from shoal.model import TOPOLOGIES, Breakdown, Topology, bsp, bsp_seconds, find_topology, predict, topology
 
+pytestmark = pytest.mark.host_only("a formula for several devices of the CPU")
+
 LINKS = Topology("links", seconds_per_byte=1e-9, seconds_per_superstep=1e-4)
 AMOUNTS = st.floats(0, 1e9)
 

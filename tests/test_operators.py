@@ -171,6 +171,7 @@ def test_reduce_by_every_combiner(sums):
         assert result.doubled == 2 * result.sum_of_numbers
 
 
+@pytest.mark.host_only("about the CPU's threads")
 def test_a_reduction_does_not_depend_on_the_number_of_threads(sums):
     assert {result.stats.num_threads for result in sums} == {1, 2, 5}
     assert len({result.sum_of_numbers.tobytes() for result in sums}) == 1

@@ -7,6 +7,8 @@ import pytest
 from shoal import atomic, rule
 from shoal.accesses import owned_arrays
 
+pytestmark = pytest.mark.host_only("about code that is written for the CPU")
+
 
 @rule
 def add_at(place, label):

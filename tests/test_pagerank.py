@@ -20,7 +20,6 @@ TIGHT = {"tolerance": 1e-10, "max_iterations": 1000}
 def check(graph, **options):
     """Iterate to the limit and compare with igraph; verify."""
     result = shoal.pagerank(graph, **TIGHT, **options)
-    options.pop("devices", None)
     assert np.abs(result.rank - oracles.pagerank(graph, **options)).sum() < 1e-8
     verify_pagerank(graph, result.rank, **options)
     return result
@@ -55,15 +54,15 @@ def test_special_graphs(name):
 
 @pytest.mark.parametrize("name", LARGER)
 def test_larger_graphs_on_every_core(name):
-    check(LARGER[name](), devices="cpu")
+    check(LARGER[name]())
 
 
 def test_larger_weighted_graph():
-    check(random_graph(seed=20, directed=True, weights="float64"), weighted=True, devices="cpu")
+    check(random_graph(seed=20, directed=True, weights="float64"), weighted=True)
 
 
 def test_kronecker_graph():
-    check(shoal.generate.rmat(scale=12, edge_factor=16, seed=1, directed=True), devices="cpu")
+    check(shoal.generate.rmat(scale=12, edge_factor=16, seed=1, directed=True))
 
 
 @pytest.mark.parametrize("path", real_files(), ids=lambda path: path.name)

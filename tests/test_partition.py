@@ -15,6 +15,8 @@ from shoal.errors import ArgumentError
 from shoal.strategies import partition
 from shoal.strategies.partition import MAX_DEVICES, PARTITIONERS, partition_graph
 
+pytestmark = pytest.mark.host_only("cuts graphs, and runs nothing on them")
+
 NAMES = sorted(PARTITIONERS)
 
 

@@ -86,6 +86,7 @@ def test_the_lowest_goes_first(graph, num_threads):
     assert not result.early.any()
 
 
+@pytest.mark.host_only("a GPU has piles, not an arena")
 @pytest.mark.parametrize("num_threads", [1, 2, 4])
 def test_a_full_arena_grows_and_loses_nothing(graph, growths, num_threads):
     """Vertices that find no room are kept aside while several threads look for room at once."""
@@ -96,6 +97,7 @@ def test_a_full_arena_grows_and_loses_nothing(graph, growths, num_threads):
     assert len(growths) >= 6
 
 
+@pytest.mark.host_only("a GPU has piles, not an arena")
 def test_a_full_arena_adds_no_superstep(graph, growths):
     for limit in range(1, 12):
         result = shoal.run(Distances(limit), on_threads(graph, 1), sources={0: 0})

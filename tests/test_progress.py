@@ -10,6 +10,8 @@ import pytest
 import shoal
 from shoal import Phase, Program, Vertex, advance, atomic, rule
 
+pytestmark = pytest.mark.host_only("observers see runs on the CPU only")
+
 
 class Endless(Program):
     """Every vertex in every superstep."""

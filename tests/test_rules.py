@@ -622,6 +622,7 @@ FAULTY = {
 }
 
 
+@pytest.mark.host_only("a GPU's compiler names the rule, not the line in it")
 @pytest.mark.parametrize("mark", FAULTY)
 def test_a_fault_is_reported_where_it_is(mark):
     faulty, words = FAULTY[mark]
@@ -727,6 +728,7 @@ class Owned(Program):
         return [Phase(self.step, max_supersteps=1)]
 
 
+@pytest.mark.host_only("about code that is written for the CPU")
 @pytest.mark.parametrize(
     ("form", "is_plain"), [("at_source", True), ("at_moved_source", False), ("at_both", False)]
 )  # fmt: skip

@@ -10,6 +10,8 @@ import pytest
 from cuda_fake import FakeGPU
 from shoal.backends.cuda.device import find_device
 
+pytestmark = pytest.mark.host_only("for machines without a GPU")
+
 PATH = Path(__file__).parent / "gpu" / "sanitize.py"
 SAYS_NOTHING = {
     "memcheck": "========= ERROR SUMMARY: 0 errors",

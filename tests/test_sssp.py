@@ -74,23 +74,23 @@ def test_special_graphs(name):
 def test_larger_graphs_on_every_core(weights, directed):
     graph = random_graph(seed=7, weights=weights, directed=directed)
     for source in (0, 17):
-        check(graph, source, devices="cpu")
+        check(graph, source)
 
 
 @pytest.mark.parametrize("name", LARGER)
 def test_larger_unweighted_graphs(name):
-    check(LARGER[name](), 3, devices="cpu")
+    check(LARGER[name](), 3)
 
 
 def test_grid_of_random_weights():
     pairs = np.column_stack(oracles.edge_arrays(grid_graph(60, 70)))
     weights = np.random.default_rng(3).integers(1, 256, len(pairs))
-    check(from_pairs(pairs.tolist(), weights=weights, directed=True), 0, devices="cpu")
+    check(from_pairs(pairs.tolist(), weights=weights, directed=True), 0)
 
 
 def test_kronecker_graph():
     graph = shoal.generate.rmat(scale=12, edge_factor=16, seed=1, weights=(1, 255))
-    check(graph, int(np.argmax(graph.degree)), devices="cpu")
+    check(graph, int(np.argmax(graph.degree)))
 
 
 @pytest.mark.parametrize("path", real_files(), ids=lambda path: path.name)

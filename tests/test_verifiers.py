@@ -14,6 +14,8 @@ from shoal.algorithms.verify_bfs import verify_bfs
 from shoal.algorithms.verify_sssp import verify_sssp
 from shoal.errors import ValidationError
 
+pytestmark = pytest.mark.host_only("results are verified on the host")
+
 
 @given(graphs(weights="any", any_width=True), st.integers(1, 9))
 def test_edge_chunks_give_every_edge_once(graph, size):

@@ -14,6 +14,8 @@ from shoal.algorithms.verify_components import verify_components
 from shoal.algorithms.verify_pagerank import verify_pagerank
 from shoal.errors import ValidationError
 
+pytestmark = pytest.mark.host_only("results are verified on the host")
+
 
 class TestComponents:
     @given(graphs(min_vertices=0))

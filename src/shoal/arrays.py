@@ -37,6 +37,16 @@ def read_only(array: np.ndarray) -> np.ndarray:
     return view
 
 
+def is_on_gpu(value: Any) -> bool:
+    """Whether something is an array in the memory of a GPU, by the protocol of CuPy and others."""
+    return hasattr(value, "__cuda_array_interface__")
+
+
+def on_host(value: Any) -> Any:
+    """Return a copy on the host of an array that is on a GPU, and all else as it is."""
+    return value.get() if is_on_gpu(value) else value
+
+
 def _import_array(name: str, value: Any) -> np.ndarray:
     refuse_missing(name, value)
     try:

@@ -2,18 +2,21 @@
 """RunConfig: every strategy of a run, its default and the names it may have.
 
 This is the only home of defaults and of name tables; the command line, the tests and the error messages read them here.
+The one default that may come from outside is what ``devices="auto"`` means: ``SHOAL_DEVICES``, so that a script runs on
+a GPU without being changed.
 """
 
 from __future__ import annotations
 
 import functools
+import os
 import re
 from dataclasses import dataclass, fields
 from typing import Any
 
 from shoal.errors import ArgumentError, check_choice, check_integer, check_number
 
-#: Allowed names per axis; every axis but ``stats`` also means it when it says ``auto``.
+#: Allowed names per axis; every axis but the last two also means it when it says ``auto``.
 AXES: dict[str, tuple[str, ...]] = {
     "partition": ("auto", "random", "biased-random", "segment", "metis"),
     "duplication": ("auto", "all", "one-hop"),
@@ -23,10 +26,12 @@ AXES: dict[str, tuple[str, ...]] = {
     "direction": ("auto", "push", "pull"),
     "load_balance": ("auto", "thread", "warp", "block", "lrb", "merge-path"),
     "stats": ("full", "totals"),
+    "output": ("host", "device"),
 }
 
-#: What ``auto`` becomes where the program does not decide it superstep by superstep.
-RESOLVED = {"devices": "cpu", "execution": "bsp", "partition": "segment"}
+#: What ``auto`` becomes where the program does not decide it superstep by superstep.  The environment is read once: a
+#: graph stays where its first run has placed it.
+RESOLVED = {"devices": os.environ.get("SHOAL_DEVICES") or "cpu", "execution": "bsp", "partition": "segment"}
 
 _EVERYBODY = "everybody is told of every vertex, so everybody must have every vertex"
 #: Pairs of strategies that make no sense together, and why.
@@ -56,9 +61,10 @@ class RunConfig:
 
     Parameters
     ----------
-    devices : ``"auto"``, ``"cpu"`` (one device, all cores), ``"cpu:N"`` (N devices that share the cores),
-        ``"cpu:NxT"`` (N devices of T threads), ``"cuda"`` (a GPU), ``"cuda:K"`` (that of a number), ``"cuda:0-3"`` or
-        ``"cuda:0,2"`` (several) or ``"cuda:0*N"`` (N devices that share one GPU)
+    devices : ``"cpu"`` (one device, all cores), ``"cpu:N"`` (N devices that share the cores), ``"cpu:NxT"`` (N devices
+        of T threads), ``"cuda"`` (a GPU), ``"cuda:K"`` (that of number K), ``"cuda:0-3"`` or ``"cuda:0,2"`` (several),
+        ``"cuda:0*N"`` (N devices that share one GPU) or ``"auto"``: what the environment variable ``SHOAL_DEVICES``
+        names, ``"cpu"`` if there is none
     partition : which device gets a vertex and its edges: ``"random"``, ``"biased-random"`` (to where its neighbours
         are), ``"segment"`` (ids in a row, as many edges each), ``"metis"``, an array with each vertex's device, or a
         function of a graph and a number of devices that returns one
@@ -81,6 +87,8 @@ class RunConfig:
     do_a, do_b : turn from push to pull when FV > BV do_a, back when FV < BV do_b (see `shoal.backends.cpu`)
     deterministic : break ties between parents by the smaller id, so that every run gives the same ones
     stats : ``"full"`` keeps a row per superstep (of the first million), ``"totals"`` only their sums
+    output : where the arrays of the result are: ``"host"`` (NumPy's) or ``"device"``, where the run was: on a GPU they
+        are CuPy's and never were on the host, on a CPU they are NumPy's
     """
 
     devices: str = "auto"
@@ -99,9 +107,11 @@ class RunConfig:
     do_b: float = 0.1
     deterministic: bool = False
     stats: str = "full"
+    output: str = "host"
 
     def __post_init__(self) -> None:
-        spec = parse_devices(self.devices)
+        # What ``auto`` means is asked when a graph is placed: a wrong SHOAL_DEVICES must not fail `import shoal`.
+        spec = None if self.devices == "auto" else parse_devices(self.devices)
         for axis, allowed in AXES.items():
             if axis != "partition" or isinstance(self.partition, str):
                 check_choice(axis, getattr(self, axis), allowed)
@@ -113,8 +123,8 @@ class RunConfig:
                 raise ArgumentError(f"{axis}={name!r} does not go with {other}={value!r}: {reason}")
         check_integer("partition_seed", self.partition_seed, 0)
         # A graph that is placed says which devices there are.
-        check_integer("fanout", self.fanout, 1, MAX_DEVICES if self.devices == "auto" else spec.num_devices)
-        if self.devices != "auto":
+        check_integer("fanout", self.fanout, 1, MAX_DEVICES if spec is None else spec.num_devices)
+        if spec is not None:
             self.check_kind(spec.kind)
         parse_bytes("memory_limit", self.memory_limit)
         check_number("do_a", self.do_a, 0)
@@ -168,10 +178,14 @@ _CUDA = re.compile(r"cuda(?::(\d+(?:-\d+)?(?:\*\d+)?(?:,\d+(?:-\d+)?(?:\*\d+)?)*
 
 def parse_devices(devices: Any) -> DeviceSpec:
     """Return what a ``devices`` string means, or say what is wrong with it."""
+    name = "devices"
+    if devices == "auto":
+        name, devices = "SHOAL_DEVICES", RESOLVED["devices"]
     spec = _parse_devices(devices) if isinstance(devices, str) else None
     if spec is None:
+        auto = "" if name == "SHOAL_DEVICES" else "auto, "
         raise ArgumentError(
-            f"devices={devices!r} is not known; allowed: auto, cpu, cpu:N (N devices), cpu:NxT (of T threads each), "
+            f"{name}={devices!r} is not known; allowed: {auto}cpu, cpu:N (N devices), cpu:NxT (of T threads each), "
             "cuda (a GPU), cuda:K (the GPU of that number), cuda:0-3 or cuda:0,2 (several), cuda:0*N (N devices on one)"
         )
     return spec
@@ -179,8 +193,6 @@ def parse_devices(devices: Any) -> DeviceSpec:
 
 @functools.lru_cache(maxsize=128)
 def _parse_devices(devices: str) -> DeviceSpec | None:
-    if devices == "auto":
-        return DeviceSpec("cpu", 1)
     match = _CUDA.fullmatch(devices)
     if match is not None:
         numbers = _gpu_numbers(devices, match[1] or "0")

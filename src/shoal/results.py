@@ -1,13 +1,18 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What the algorithms return: arrays over the vertices, and the run's statistics."""
+"""What the algorithms return: arrays over the vertices, and the run's statistics.
+
+Arrays are NumPy's, or CuPy's after a run on a GPU with ``output="device"``; NumPy's functions take both and go where
+their arguments are.
+"""
 
 from __future__ import annotations
 
-from dataclasses import dataclass, fields
-from typing import Any, ClassVar
+from dataclasses import dataclass, fields, replace
+from typing import Any, ClassVar, Self
 
 import numpy as np
 
+from shoal.arrays import is_on_gpu, on_host
 from shoal.errors import ArgumentError, check_integer
 from shoal.graph import Graph
 from shoal.stats import Stats
@@ -26,16 +31,22 @@ class Result:
         raise TypeError("a subclass says what its summary is")
 
     def table(self) -> dict[str, np.ndarray]:
-        """Return the result as columns: ``vertex`` (the graph's own labels where it has them), then the values."""
+        """Return the result as NumPy columns: ``vertex`` (the graph's labels where it has some), then the values."""
         labels = self.graph.labels
         vertex = np.arange(self.graph.num_vertices) if labels is None else np.asarray(labels)
-        present = {name: getattr(self, name) for name in self.columns if getattr(self, name) is not None}
+        present = {name: on_host(getattr(self, name)) for name in self.columns if getattr(self, name) is not None}
         return {"vertex": vertex, **present}
+
+    def to_host(self) -> Self:
+        """Return the same result with all arrays as NumPy's; those that are so already are not copied."""
+        return replace(self, **{f.name: on_host(getattr(self, f.name)) for f in fields(self)})
 
     def __repr__(self) -> str:
         summary = ", ".join(f"{name}={value}" for name, value in self.summary().items())
-        shown = ", ".join(f.name for f in fields(self) if isinstance(getattr(self, f.name), np.ndarray))
-        return f"{type(self).__name__}({summary}; arrays: {shown}; {self.stats.seconds * 1e3:.3f} ms)"
+        values = {f.name: getattr(self, f.name) for f in fields(self)}
+        shown = ", ".join(name for name, value in values.items() if isinstance(value, np.ndarray) or is_on_gpu(value))
+        where = " on the GPU" if any(map(is_on_gpu, values.values())) else ""
+        return f"{type(self).__name__}({summary}; arrays{where}: {shown}; {self.stats.seconds * 1e3:.3f} ms)"
 
 
 @dataclass(repr=False)
@@ -61,6 +72,8 @@ class TraversalResult(Result):
     def path(self, vertex: int, source: int = 0) -> np.ndarray:
         """Return the vertices of a shortest path to ``vertex``; of a batch, from source number ``source``.
 
+        It is a NumPy array; parents on a GPU are copied to the host at every call, of a batch those of one source.
+
         Examples
         --------
         >>> import shoal
@@ -71,7 +84,7 @@ class TraversalResult(Result):
             raise ArgumentError("parents=False: there is no path without parents; run with parents=True")
         vertex = check_integer("vertex", vertex, 0, self.graph.num_vertices - 1)
         rows = np.atleast_2d(self.parent)
-        parent = rows[check_integer("source", source, 0, len(rows) - 1)]
+        parent = on_host(rows[check_integer("source", source, 0, len(rows) - 1)])
         if parent[vertex] < 0:
             raise ArgumentError(f"vertex={vertex} is not reachable from the source; there is no path to it")
         path = [vertex]

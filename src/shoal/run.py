@@ -5,6 +5,7 @@ from __future__ import annotations
 
 from typing import Any
 
+from shoal.arrays import on_host
 from shoal.config import CONFIG_NAMES, DEFAULT, RunConfig
 from shoal.errors import ArgumentError
 from shoal.graph import Graph
@@ -14,11 +15,19 @@ from shoal.stats import Stats
 
 
 class ProgramResult:
-    """The final vertex state and scalars of a program, by name, and the run's statistics."""
+    """The final vertex state and scalars of a program, by name, and the run's statistics.
+
+    With ``output="device"`` the arrays are where the run was, on a GPU as CuPy's; scalars are numbers of the host.
+    """
 
     def __init__(self, values: dict[str, Any], stats: Stats) -> None:
         self.__dict__.update(values)
         self.stats = stats
+
+    def to_host(self) -> ProgramResult:
+        """Return the same result with all arrays as NumPy's."""
+        values = {name: on_host(value) for name, value in vars(self).items() if name != "stats"}
+        return ProgramResult(values, self.stats)
 
     def __repr__(self) -> str:
         names = ", ".join(name for name in vars(self) if name != "stats")

@@ -196,7 +196,8 @@ def betweenness_centrality(
         stats = outcome.stats if stats is None else stats.including(outcome.stats)
         del outcome  # its arrays are not needed while the next batch runs
     if total is None:
-        total, stats = np.zeros(plain.num_vertices), _run_batch(graph, everyone[:0], config).stats
+        outcome = _run_batch(graph, everyone[:0], config)
+        total, stats = outcome.state["centrality"], outcome.stats
     _scale(total, plain, chosen, normalized, endpoints)
     if validate:
         verify_betweenness(plain, total, sources=chosen, normalized=normalized, endpoints=endpoints)
@@ -258,7 +259,7 @@ def _add_endpoints(total: np.ndarray, batch: np.ndarray, depth: np.ndarray) -> N
     for k, source in enumerate(batch):
         reached = depth[:, k] >= 0
         reached[source] = False
-        total[reached] += 1.0
+        total += reached
         total[source] += np.count_nonzero(reached)
 
 

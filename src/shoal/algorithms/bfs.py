@@ -216,16 +216,20 @@ def _bfs_batch(graph, plain: Graph, source: Any, cutoff: int | None, config: Run
     sources = check_vertices("source", source, plain.num_vertices)
     if len(sources) == 0:
         raise ArgumentError("source has 0 vertices; a batch needs at least 1")
-    distance = np.empty((len(sources), plain.num_vertices), np.int32)
-    parent = np.empty(distance.shape, plain.indices.dtype)
+    rows: dict[str, Any] = {}
     stats = None
     for begin in range(0, len(sources), MAX_BATCH):
         batch = sources[begin : begin + MAX_BATCH]
         outcome = run_configured(BatchBFS(len(batch), cutoff), graph, config, {"sources": batch})
-        distance[begin : begin + MAX_BATCH] = outcome.state["distance"].T
-        parent[begin : begin + MAX_BATCH] = outcome.state["parent"].T
+        for name in ("distance", "parent"):
+            columns = outcome.state[name]
+            if begin == 0:
+                rows[name] = np.empty_like(columns, order="C", shape=(len(sources), plain.num_vertices))
+            rows[name][begin : begin + MAX_BATCH] = columns.T
+        del columns
         stats = outcome.stats if stats is None else stats.including(outcome.stats)
         del outcome  # its arrays are not needed while the next batch runs
+    distance, parent = rows["distance"], rows["parent"]
     if config.deterministic:
         parent = np.stack([_smallest_parents(graph, row, config) for row in distance])
     return TraversalResult(plain, stats, sources, distance, parent)

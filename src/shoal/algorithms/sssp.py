@@ -287,7 +287,8 @@ def _sssp_single(
     outcome = run_configured(_program(SSSP, dtype, targets is not None, kind), graph, config, arguments)
     distance, parent = outcome.state["distance"], outcome.state.get("parent")
     if targets is not None:  # how much farther the search went depends on its buckets
-        distance[distance > distance[targets].max(initial=0)] = infinity
+        farthest = distance[targets].max() if len(targets) else 0
+        distance[distance > farthest] = infinity
         if parents:
             parent = _tight_parents(graph, source, distance, infinity, config, outcome.stats)
     if parent is not None:

@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
+from shoal.arrays import on_host
 from shoal.errors import ValidationError
 
 if TYPE_CHECKING:
@@ -49,8 +50,11 @@ def check_all(holds: np.ndarray, describe: Callable[[int], str]) -> None:
 
 
 def check_array(name: str, values: Any, length: int, kinds: str) -> np.ndarray:
-    """Return ``values`` as a vector of ``length`` whose dtype is of one of the ``kinds``: "i" integer, "f" float."""
-    array = np.asarray(values)
+    """Return ``values`` as a vector of ``length`` whose dtype is of one of the ``kinds``: "i" integer, "f" float.
+
+    What is on a GPU is copied to the host, where all is verified.
+    """
+    array = np.asarray(on_host(values))
     if array.shape != (length,):
         raise ValidationError(f"{name} has shape {array.shape}; it must have one value for each of {length} vertices")
     if array.dtype.kind not in kinds:

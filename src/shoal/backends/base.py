@@ -51,6 +51,12 @@ class Device(Protocol):
     def place(self, graph: Graph, part: Subgraph | None = None) -> Shard:
         """Return the graph, or the device's part of it, as a shard."""
 
+    def check_output(self) -> None:
+        """Refuse to leave results here where their user could not work with them."""
+
+    def upload(self, array: np.ndarray) -> Any:
+        """Return an array of the host as one of the device."""
+
 
 class Shard(Protocol):
     """A device's part of a graph."""
@@ -115,6 +121,9 @@ class Session(Protocol):
 
     def end(self, state: dict[str, Any]) -> None:
         """Put what the devices have into the whole state; keep buffers for the next run."""
+
+    def hand_over(self, state: dict[str, Any]) -> None:
+        """End, with the device's own arrays as the fields of vertices in the state; scalars are on the host."""
 
 
 class Backend(Protocol):

@@ -88,7 +88,11 @@ class RunOptions:
     """How an algorithm is run (the fields of `RunConfig`) and what becomes of its result."""
 
     devices: Annotated[
-        str, typer.Option(help="auto, cpu, cpu:N (N devices) or cpu:NxT (of T threads each).", rich_help_panel=_RUNNING)
+        str,
+        typer.Option(
+            help="cpu, cpu:N (N devices), cpu:NxT (of T threads each), cuda (a GPU), cuda:K, or auto: SHOAL_DEVICES.",
+            rich_help_panel=_RUNNING,
+        ),
     ] = DEFAULT.devices
     partition: Annotated[
         str, typer.Option(help="auto, random, biased-random, segment or metis.", rich_help_panel=_DEVICES)
@@ -145,8 +149,8 @@ class RunOptions:
     quiet: Quiet = False
 
     def strategies(self) -> dict[str, Any]:
-        """Return the fields of `RunConfig`, checked."""
-        chosen = {name: getattr(self, name) for name in sorted(CONFIG_NAMES)}
+        """Return the fields of `RunConfig`, checked; a command's output is a file, so that field is the default."""
+        chosen = {name: getattr(self, name) for name in sorted(CONFIG_NAMES - {"output"})}
         RunConfig(**chosen)
         return chosen
 

@@ -14,6 +14,7 @@ from typing import Any
 
 import numpy as np
 
+from shoal.arrays import on_host
 from shoal.backends.base import Device
 from shoal.errors import ArgumentError, ProgramError
 from shoal.graph import Graph
@@ -68,6 +69,8 @@ def _bind(
 
 
 def _call_start(bound: Program, arguments: dict[str, Any]) -> Any:
+    """Call ``start``, which fills fields on the host: what is on a GPU, such as an earlier result, is copied there."""
+    arguments = {name: on_host(value) for name, value in arguments.items()}
     try:
         return bound.start(**arguments)
     except TypeError:

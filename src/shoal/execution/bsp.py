@@ -21,7 +21,7 @@ from shoal.execution.binding import begin
 from shoal.execution.plans import Plan, plan_of
 from shoal.machine import base_folder
 from shoal.placement import Placed
-from shoal.program import Field, Program
+from shoal.program import Field, Program, Vertex
 from shoal.stats import Stats, Trace
 from shoal.strategies.communication import make_schedule
 from shoal.strategies.memory import SCHEMES, Allowance, Budget, factors_of
@@ -44,6 +44,8 @@ def execute(program: Program, placed: Placed, config: RunConfig, arguments: dict
     plan = plan_of(program, placed, config)
     with Allocating(title + ":", "the parts of the graph"):
         shards = placed.shards_for(plan.choices.duplication, with_in_edges=plan.uses_in_edges)
+    if config.output == "device":
+        shards[0].device.check_output()
     budgets = [_budget(title, plan, shard, config) for shard in shards]
     with Allocating(title + ":", "the fields of", str(placed.graph.num_vertices), "vertices"):
         state, frontier = begin(program, plan.fields, plan.dtypes, placed.graph, shards[0].device, arguments)
@@ -52,6 +54,8 @@ def execute(program: Program, placed: Placed, config: RunConfig, arguments: dict
     if placed.graph.num_vertices:
         with Allocating(title + ":", "the buffers of the run"):
             run.go(find_backend(placed.kind), state, frontier)
+    elif config.output == "device":
+        _upload(plan, shards[0], state)
     seconds = time.perf_counter() - began
     peaks = [budget.num_bytes + peak for budget, peak in zip(budgets, run.peaks, strict=True)]
     total = sum(peaks) + _bytes_beside(plan, shards, state)
@@ -68,6 +72,13 @@ def _budget(title: str, plan: Plan, shard: Shard, config: RunConfig) -> Budget:
     budget = Budget(limit, title, f"device {shard.device.name}", num_bytes)
     budget.check(0)
     return budget
+
+
+def _upload(plan: Plan, shard: Shard, state: dict[str, Any]) -> None:
+    """Put the fields of no vertices on the device, so that a result's arrays are of one kind on every graph."""
+    for name, declared in plan.fields.items():
+        if isinstance(declared, Vertex):
+            state[name] = shard.device.upload(state[name])
 
 
 def _bytes_beside(plan: Plan, shards: tuple[Shard, ...], state: dict[str, Any]) -> int:
@@ -110,7 +121,10 @@ class _Run:
                 self._run_to_the_end(number, run)
             self.peaks = list(map(max, self.peaks, run.peaks))
             del run  # what only it needed makes room for the next
-        session.end(state)
+        if config.output == "device":
+            session.hand_over(state)
+        else:
+            session.end(state)
 
     def _factor(self, number: int) -> float:
         """Return how much room earlier runs on the graph needed in a phase, in parts of a device's vertices."""

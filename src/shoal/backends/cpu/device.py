@@ -177,6 +177,13 @@ class CPUDevice:
         """Return the graph, or the part of it that is this device's, as a shard; on a CPU nothing is copied."""
         return Shard(graph, self, part)
 
+    def check_output(self) -> None:
+        """Allow results to stay here: the device's memory is the host's."""
+
+    def upload(self, array: np.ndarray) -> np.ndarray:
+        """Return the array itself."""
+        return array
+
     def is_small(self, graph: Graph) -> bool:
         """Whether a superstep is too short to start threads for."""
         return graph.num_edges < SMALL_EDGES

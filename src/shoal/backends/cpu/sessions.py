@@ -55,6 +55,8 @@ class OneDevice:
         """Keep the buffers; not after a failure: whoever was interrupted may still hold them."""
         self.shard.release_workspace(self.workspace)
 
+    hand_over = end  # a CPU's arrays are the host's
+
 
 class ManyDevices:
     """A program on several devices, each with its part of the state."""
@@ -171,6 +173,8 @@ class ManyDevices:
                 state[name][:] = self.states[0][name]  # the same on all
         for shard, workspace in zip(self.shards, self.workspaces, strict=True):
             shard.release_workspace(workspace)
+
+    hand_over = end  # a CPU's arrays are the host's
 
 
 def _copy_share(thread: int, num_threads: int, source: np.ndarray, target: np.ndarray) -> None:

@@ -15,7 +15,7 @@ from shoal.backends.cuda.many import ManyGPUs
 from shoal.backends.cuda.phase_run import PhaseRun
 from shoal.backends.cuda.phases import LoadedPhase, load_phase
 from shoal.backends.cuda.room import Room
-from shoal.program import Constant, Field, Phase, Program
+from shoal.program import Constant, Field, Phase, Program, Scalar, Vertex
 
 if TYPE_CHECKING:
     from shoal.config import DeviceSpec
@@ -55,7 +55,7 @@ class OneGPU:
         self, shard: Shard, fields: dict[str, Field], phases: Sequence[tuple[Phase, LoadedPhase]],
         state: dict[str, Any], knobs: tuple[float, float], title: str, scheme: Scheme,
     ) -> None:  # fmt: skip
-        self.shard, self.phases, self.knobs = shard, phases, knobs
+        self.shard, self.fields, self.phases, self.knobs = shard, fields, phases, knobs
         num_bytes = {name: value.nbytes for name, value in state.items() if isinstance(value, np.ndarray)}
         self.constant_bytes = sum(num_bytes[name] for name in num_bytes if isinstance(fields[name], Constant))
         sources = [(phase, code.source) for phase, code in phases]
@@ -105,7 +105,19 @@ class OneGPU:
     def end(self, state: dict[str, Any]) -> None:
         """Put what the GPU has into the state on the host."""
         with self.shard.device.use():
-            for name, value in self.state.items():
-                if isinstance(state[name], np.ndarray) and state[name].flags.writeable:
-                    found = value[self.shard.hubs.place] if name in self.moved else value
-                    found.get(out=state[name])
+            for name, declared in self.fields.items():
+                if not isinstance(declared, Constant):
+                    self._in_order(name).get(out=state[name])
+
+    def hand_over(self, state: dict[str, Any]) -> None:
+        """Let the caller have the GPU's own arrays; of scalars, the numbers."""
+        with self.shard.device.use():
+            for name, declared in self.fields.items():
+                if isinstance(declared, Vertex):
+                    state[name] = self._in_order(name)
+                elif isinstance(declared, Scalar):
+                    self.state[name].get(out=state[name])
+
+    def _in_order(self, name: str) -> Any:
+        """Return a field's values by the numbers of vertices."""
+        return self.state[name][self.shard.hubs.place] if name in self.moved else self.state[name]

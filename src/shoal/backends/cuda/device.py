@@ -87,6 +87,18 @@ class CUDADevice:
         """Return the graph as a shard; its arrays are copied to the GPU when they are first used."""
         return Shard(graph, self, part)
 
+    def check_output(self) -> None:
+        """Refuse to leave arrays on a GPU that is not the current one: CuPy works on that one's."""
+        current = import_cupy().cuda.Device().id
+        if current != self.number:
+            raise ArgumentError(f"output='device' with devices={self.name!r} needs that GPU to be CuPy's current one, "
+                                f"which is {current}; run it inside: with cupy.cuda.Device({self.number})")  # fmt: skip
+
+    def upload(self, array: np.ndarray) -> Any:
+        """Return a copy of an array on the GPU."""
+        with self.use():
+            return import_cupy().asarray(array)
+
     def use(self) -> Any:
         """Return a context in which the GPU is the current one."""
         return import_cupy().cuda.Device(self.number)

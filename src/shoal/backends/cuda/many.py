@@ -140,6 +140,22 @@ class ManyGPUs:
                 owned = import_cupy().asarray(part.owned)
                 for name in self.vertex_names:
                     state[name][vertices] = own[name][owned].get()
+        self._end_scalars(state)
+
+    def hand_over(self, state: dict[str, Any]) -> None:
+        """Let the caller have the owners' values in arrays on the first device; of scalars, the numbers."""
+        first = self.shards[0]
+        for name in self.vertex_names:
+            with first.device.use():
+                whole = import_cupy().empty(state[name].shape, state[name].dtype)
+            for shard, own in zip(self.shards, self.states, strict=True):
+                part = part_of(shard)
+                vertices = part.owned if part.global_ids is None else part.global_ids[part.owned]
+                _hand_over(shard, own[name], part.owned, first, whole, vertices)
+            state[name] = whole
+        self._end_scalars(state)
+
+    def _end_scalars(self, state: dict[str, Any]) -> None:
         for name, declared in self.fields.items():
             if isinstance(declared, Scalar):
                 state[name][:] = self.states[0][name].get()  # the same on all
