@@ -19,9 +19,11 @@ from cuda_fake import FakeGPU
 from shoal import Phase, Program, Vertex, advance, atomic, compute, filter, rule
 from shoal.backends.base import Reason
 from shoal.backends.cuda import phase_run
-from shoal.backends.cuda.generator.advance import RECONSIDER
+
 from shoal.backends.cuda.generator.phase import PARAMETERS
 from shoal.backends.loops import control as slot
+
+RECONSIDER = "reconsider(control, generation, knobs, queue, indptr, max_degree, Alone{});"
 
 _HEADER = "from shoal.backends.cuda.intrinsics import *\n"
 PULL_COST, USUAL_KNOB = 0.25, 0.01  # as in kernels/pull.cuh

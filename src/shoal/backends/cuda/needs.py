@@ -99,7 +99,7 @@ def _buffer_bytes(
         is_replay = phase.begin == "replay"
         first, last = _rooms(graph, phase, source, scheme)
         sizes = BufferSizes(source, phase, count, vertex, BLOCKS_PER_PROCESSOR * MAX_PROCESSORS, num_pieces,
-                            kept if is_replay else Kept(), first if at_first else last)  # fmt: skip
+                            kept if is_replay else Kept(), room=first if at_first else last)  # fmt: skip
         # What is kept is beside the phase's own buffers, or is the queue of a replay, unless that one must be longer.
         is_beside = not is_replay or sizes.queue > kept.queue
         beside = vertex * kept.queue + (0 if is_replay else INT64_BYTES * kept.levels) if is_beside else 0
