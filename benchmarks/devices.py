@@ -37,6 +37,7 @@ GRAPHS = {
     "social (Epinions)": "soc-Epinions1.txt.gz",
     "web (Notre Dame)": "web-NotreDame.txt.gz",
 }
+SCHEME_ROUNDS = 3  # times as many runs where memory schemes are compared: their times differ by less than runs do
 TWO_DEVICES, ONE_DEVICE, FOUR_DEVICES = "cpu:2x1", "cpu:1x2", "cpu:4x1"
 ITERATIONS = 20
 #: What two devices may take by one is asked of this scale; of another nothing is asked.
@@ -82,7 +83,7 @@ def main() -> None:
     options.add_argument("--memory-scale", type=int, default=20, help="of the graph for the memory schemes (20)")
     given = options.parse_args()
     tables = measure_tables(given.data, given.repetitions)
-    tables["memory"] = measure_memory(given.memory_scale, given.repetitions)
+    tables["memory"] = measure_memory(given.memory_scale, SCHEME_ROUNDS * given.repetitions)
     kronecker = shoal.generate.rmat(given.scale, seed=1)
     bound = ASKED_RATIO if given.scale == ASKED_SCALE else None
     figures = figures_of_search(kronecker, given.repetitions, bound)

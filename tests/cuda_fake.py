@@ -15,7 +15,7 @@ from shoal.backends.base import Reason
 from shoal.backends.cuda import building, phase_run
 from shoal.backends.cuda.device import find_device
 
-ARRAYS = ("trace", "remaining", "row_values", "partials", "queue", "levels", "device_control", "knobs")
+ARRAYS = ("trace", "remaining", "row_values", "partials", "queue", "levels", "device_control", "knobs", "ledger")
 LISTS = ("bitmaps", "pieces", "piles")
 
 
@@ -33,6 +33,9 @@ class FakeArray(DeviceArray):
             return np.array(self)
         out[...] = self
         return out
+
+    def set(self, values):
+        self[...] = values
 
 
 def array_bytes(run):

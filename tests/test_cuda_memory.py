@@ -19,12 +19,16 @@ from shoal.backends.cuda.device import find_device
 from shoal.backends.cuda.needs import count_gpus_for, need_of, need_of_part
 from shoal.backends.cuda.phases import load_phase
 from shoal.memory import estimate_memory
+from shoal.strategies.memory import SCHEMES
 
 pytestmark = pytest.mark.host_only("for machines without a GPU")
 
 RUNS = {
     "bfs": ("bfs", {"source": 0}),
     "bfs by push": ("bfs", {"source": 0, "direction": "push"}),
+    "bfs by bins": ("bfs", {"source": 0, "load_balance": "lrb"}),
+    "sssp by merge path": ("sssp", {"source": 0, "load_balance": "merge-path"}),
+    "cc by threads": ("cc", {"load_balance": "thread"}),
     "bfs, deterministic": ("bfs", {"source": 0, "deterministic": True}),
     "bfs of a batch": ("bfs", {"source": [0, 1, 2]}),
     "sssp": ("sssp", {"source": 0}),
@@ -81,7 +85,7 @@ def test_a_run_takes_what_was_estimated(kind, name, monkeypatch):
     for said, found in runs:
         assert said == found
     estimate = estimate_memory(graph, algorithm, **options)
-    uses_in_edges = graph.is_directed and name not in ("cc", "bfs by push")
+    uses_in_edges = graph.is_directed and algorithm != "cc" and name != "bfs by push"
     assert estimate.gpu.graph_bytes == graph.nbytes * (2 if uses_in_edges else 1)
     assert estimate.graph_bytes == graph.nbytes
     assert 1.0 <= estimate.gpu.total_bytes / gpu.peak <= 1.6
@@ -215,6 +219,13 @@ def test_plan_of_a_gpu(folder, algorithm, capsys):
         assert word in out
 
 
+@pytest.mark.parametrize("scheme", SCHEMES)
+def test_plan_of_a_gpu_by_scheme(folder, scheme, capsys):
+    printed = json.loads(run_command(f"plan graph.shoal --devices cuda --memory {scheme} --json", capsys))
+    assert printed["memory"] == scheme
+    assert printed["gpu"]["total_bytes"] == estimate_memory(GRAPH, "bfs", devices="cuda", memory=scheme).gpu.total_bytes
+
+
 def test_plan_says_what_a_gpu_has(folder, capsys, monkeypatch):
     gpu = FakeGPU(5 * 10**9, free=3 * 10**9)
     gpu.install(monkeypatch)
@@ -227,7 +238,9 @@ def test_plan_says_what_a_gpu_has(folder, capsys, monkeypatch):
     ("command", "words"),
     [("plan graph.shoal --devices cuda:x", "devices='cuda:x' cuda:K"),
      ("plan graph.shoal --devices two", "devices='two' 2 to 1024 cuda:K"),
-     ("plan graph.shoal --devices cuda --fanout 2", "fanout=2")],
+     ("plan graph.shoal --devices cuda --fanout 2", "fanout=2"),
+     ("plan graph.shoal --devices cuda --memory much", "memory='much' just-enough fused"),
+     ("plan graph.shoal --devices 2 --memory fixed", "memory='fixed' devices=2 auto")],
 )  # fmt: skip
 def test_plans_that_are_refused(folder, command, words, capsys):
     assert_command_refused(command, words, capsys)

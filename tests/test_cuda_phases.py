@@ -35,13 +35,14 @@ from shoal.algorithms.sssp import SSSP, FlatParents, TightParents
 from shoal.backends.cuda.compiler import compile_parts, link
 from shoal.backends.cuda.device import find_device
 from shoal.backends.cuda.phases import load_phase
+from shoal.config import AXES
 
 pytestmark = pytest.mark.host_only("compiles, and runs nothing")
 
 INT32, INT64, FLOAT32, FLOAT64 = (np.dtype(name) for name in ("int32", "int64", "float32", "float64"))
-#: Types of ids, offsets and weights, each with an architecture.
-TARGETS = [((INT32, INT32, INT32), "sm_80"), ((INT32, INT64, None), "sm_90"), ((INT64, INT64, FLOAT32), "sm_100")]
-
+#: Types of ids, offsets and weights.
+TYPES = [(INT32, INT32, INT32), (INT32, INT64, None), (INT64, INT64, FLOAT32)]
+ARCHITECTURES = ("sm_80", "sm_90", "sm_100")
 READ_ARCH = "sm_90"  # whose text is read; inlining comes before there are instructions of an architecture
 
 
@@ -119,28 +120,72 @@ PROGRAMS = {
 PHASES = [(name, number) for name, program in PROGRAMS.items() for number in range(len(program.phases()))]
 
 
-def load(name, number, types, direction="auto"):
+def load(name, number, types, direction="auto", load_balance="auto"):
     program = PROGRAMS[name]
-    return load_phase(program, program.phases()[number], types, direction)
+    return load_phase(program, program.phases()[number], types, direction, load_balance=load_balance)
 
 
-@pytest.mark.parametrize(("types", "arch"), TARGETS, ids=lambda value: value if isinstance(value, str) else "")
-@pytest.mark.parametrize(("name", "number"), PHASES)
-def test_phases_compile_and_rules_are_inlined(name, number, types, arch):
+#: For several devices those phases are compiled that have every kind of exchange between them.
+DIVIDED = [
+    ("bfs", 0, "all"),
+    ("bfs of a batch", 0, "one-hop"),
+    ("sssp", 0, "one-hop"),
+    ("components", 0, "all"),
+    ("pagerank", 0, "one-hop"),
+    ("betweenness", 0, "one-hop"),
+    ("betweenness", 1, "all"),
+]
+
+
+@pytest.mark.parametrize(("name", "number", "duplication"), DIVIDED)
+def test_phases_of_several_devices_compile_and_rules_are_inlined(name, number, duplication):
+    program = PROGRAMS[name]
+    loaded = load_phase(program, program.phases()[number], TYPES[0], "auto", duplication)
+    parts = compile_parts(loaded.source.text, READ_ARCH, loaded.functions())
+    assert_inlined(parts)
+
+
+@pytest.mark.parametrize(("name", "number", "types"), [(*PHASES[i], TYPES[i % 3]) for i in range(len(PHASES))])
+def test_phases_compile_for_every_architecture_and_rules_are_inlined(name, number, types):
     loaded = load(name, number, types)
-    parts = compile_parts(loaded.source.text, arch, loaded.functions())
-    assert link(parts, arch, caches_in_l1=loaded.source.caches_in_l1)[:4] == b"\x7fELF"
-    if arch != READ_ARCH:
-        return
-    text = link(parts, arch, form="ptx").decode()
+    parts = compile_parts(loaded.source.text, ARCHITECTURES[0], loaded.functions())  # what the others link, too
+    for arch in ARCHITECTURES:
+        assert link(parts, arch, caches_in_l1=loaded.source.caches_in_l1)[:4] == b"\x7fELF"
+    assert_inlined(parts)
+
+
+def assert_inlined(parts):
+    text = link(parts, READ_ARCH, form="ptx").decode()
     assert re.findall(r"\.entry (\w+)", text) == ["phase"]
     assert not re.findall(r"\bcall\b", text)
-    assert not re.findall(r"^\.(?:visible |weak )?\.func", text, re.MULTILINE)
 
 
 @pytest.mark.parametrize("direction", ["push", "pull"])
 def test_directions_compile(direction):
-    assert load("bfs", 0, TARGETS[0][0], direction).cubin("sm_90")
+    assert load("bfs", 0, TYPES[0], direction).cubin("sm_90")
+
+
+BALANCES = AXES["load_balance"][1:]
+
+
+@pytest.mark.parametrize("name", ["bfs", "sssp"])  # of each kind of push, one that is soon compiled
+def test_every_load_balance_becomes_machine_code(name):
+    loaded = load(name, 0, TYPES[0], "push")
+    rules = compile_parts(loaded.source.text, READ_ARCH, loaded.functions())[1:]
+    for balance in BALANCES:
+        other = load(name, 0, TYPES[0], "push", balance).source
+        assert other.module == loaded.source.module
+        cubin = link([*compile_parts(other.text, READ_ARCH), *rules], READ_ARCH, caches_in_l1=other.caches_in_l1)
+        assert cubin[:4] == b"\x7fELF"
+
+
+@pytest.mark.parametrize("name", ["components", "pagerank", "every atomic"])
+def test_every_load_balance_compiles(name):
+    for number in range(len(PROGRAMS[name].phases())):
+        texts = [load(name, number, TYPES[1], load_balance=balance).source.text for balance in AXES["load_balance"]]
+        assert len(set(texts)) in (1, len(texts))
+        for text in set(texts[1:]) - {texts[0]}:  # without a push there are none
+            assert compile_parts(text, READ_ARCH)
 
 
 def test_a_rule_that_cannot_be_compiled_is_named():
@@ -159,18 +204,18 @@ def test_a_rule_that_cannot_be_compiled_is_named():
             return [Phase(self.step, max_supersteps=1)]
 
     program = Wrong()
-    loaded = load_phase(program, program.phases()[0], TARGETS[0][0], "auto")
+    loaded = load_phase(program, program.phases()[0], TYPES[0], "auto")
     with pytest.raises(ProgramError, match=r"rule 'spoil' \(.*cannot change a constant"):
         loaded.cubin("sm_90")
 
 
 def test_cubins_are_kept(tmp_path, monkeypatch):
     monkeypatch.setenv("SHOAL_CACHE_DIR", str(tmp_path))
-    first = load("tight parents", 0, TARGETS[0][0]).cubin("sm_90")
+    first = load("tight parents", 0, TYPES[0]).cubin("sm_90")
     kept = list(tmp_path.rglob("*.cubin"))
     assert [path.read_bytes() for path in kept] == [first]
     kept[0].write_bytes(b"another")
-    assert load("tight parents", 0, TARGETS[0][0]).cubin("sm_90") == b"another"
+    assert load("tight parents", 0, TYPES[0]).cubin("sm_90") == b"another"
 
 
 @pytest.mark.parametrize("ask", [lambda graph: shoal.bfs(graph, 0, devices="cuda"),

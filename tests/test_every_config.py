@@ -18,13 +18,15 @@ from hypothesis import strategies as st
 import shoal
 from graphs import WIDTHS, graphs, random_graph
 from pairwise import all_pairs, pairs_of
-from shoal.config import AXES, REFUSED
+from shoal.config import AXES, ONLY_ON, REFUSED
+from shoal.memory import estimate_memory
 
 pytestmark = pytest.mark.host_only("about several devices of the CPU")
 
 DEVICES = (1, 2, 3, 4, 7, 16)
 NOT_WALKED = ("execution", "direction", "stats", "output")  # not about many devices, or walked below
-STRATEGIES = {axis: names[1:] for axis, names in AXES.items() if axis not in NOT_WALKED}
+# What only GPUs know is walked in tests/gpu.
+STRATEGIES = {axis: names[1:] for axis, names in AXES.items() if axis not in (*NOT_WALKED, *ONLY_ON)}
 OPTIONS = {
     "devices": DEVICES,
     **STRATEGIES,
@@ -169,6 +171,19 @@ def test_strategies_that_do_not_go_together_are_refused(algorithm, pair, reason)
     with pytest.raises(shoal.ArgumentError, match=reason) as refused:
         ALGORITHMS[algorithm](PATH, devices="cpu:2", **dict(pair))
     assert all(f"{axis}={name!r}" in str(refused.value) for axis, name in pair)
+
+
+@pytest.mark.parametrize("devices", ["auto", "cpu", "cpu:2", "cpu:2x1"])
+@pytest.mark.parametrize("axis", ONLY_ON)
+def test_what_a_cpu_does_not_know_is_refused(axis, devices):
+    _, reason = ONLY_ON[axis]
+    for name, run in itertools.product(AXES[axis][1:], ALGORITHMS.values()):
+        with pytest.raises(shoal.ArgumentError, match=f"^{axis}='{name}' is not possible on cpu: {reason}; .*: auto$"):
+            run(PATH, devices=devices, **{axis: name})
+    with pytest.raises(shoal.ArgumentError, match="is not possible on cpu"):
+        shoal.bfs(shoal.place(PATH, "cpu"), 0, **{axis: AXES[axis][-1]})
+    with pytest.raises(shoal.ArgumentError, match="is not possible on cpu"):
+        estimate_memory(PATH, "bfs", devices=devices, **{axis: AXES[axis][-1]})
 
 
 @pytest.mark.parametrize("strategy", [("duplication", "one-hop"), ("communication", "selective")], ids=str)

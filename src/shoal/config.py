@@ -24,6 +24,7 @@ AXES: dict[str, tuple[str, ...]] = {
     "execution": ("auto", "bsp"),
     "memory": ("auto", "just-enough", "fixed", "maximum", "fused"),
     "direction": ("auto", "push", "pull"),
+    "load_balance": ("auto", "thread", "warp", "block", "lrb", "merge-path"),
     "stats": ("full", "totals"),
     "output": ("host", "device"),
 }
@@ -36,6 +37,11 @@ _EVERYBODY = "everybody is told of every vertex, so everybody must have every ve
 #: Pairs of strategies that make no sense together, and why.
 REFUSED: dict[tuple[tuple[str, str], tuple[str, str]], str] = {
     (("duplication", "one-hop"), ("communication", name)): _EVERYBODY for name in ("broadcast", "butterfly", "ring")
+}
+
+#: Axes that devices of one kind have: what they are, and why all others know only ``auto``.
+ONLY_ON: dict[str, tuple[str, str]] = {
+    "load_balance": ("cuda", "its threads take pieces of a frontier one by one"),
 }
 
 
@@ -55,9 +61,10 @@ class RunConfig:
 
     Parameters
     ----------
-    devices : ``"cpu"`` (one device, all cores), ``"cpu:N"`` (N devices that share the cores), ``"cpu:NxT"`` (N devices of
-        T threads), ``"cuda"`` (a GPU), ``"cuda:K"`` (that of number K) or ``"auto"``: what the environment variable
-        ``SHOAL_DEVICES`` names, ``"cpu"`` if there is none
+    devices : ``"cpu"`` (one device, all cores), ``"cpu:N"`` (N devices that share the cores), ``"cpu:NxT"`` (N devices
+        of T threads), ``"cuda"`` (a GPU), ``"cuda:K"`` (that of number K), ``"cuda:0-3"`` or ``"cuda:0,2"`` (several),
+        ``"cuda:0*N"`` (N devices that share one GPU) or ``"auto"``: what the environment variable ``SHOAL_DEVICES``
+        names, ``"cpu"`` if there is none
     partition : which device gets a vertex and its edges: ``"random"``, ``"biased-random"`` (to where its neighbours
         are), ``"segment"`` (ids in a row, as many edges each), ``"metis"``, an array with each vertex's device, or a
         function of a graph and a number of devices that returns one
@@ -73,6 +80,10 @@ class RunConfig:
     memory_limit : bytes that the run may take on each device, beside the graph; a number, or one with a unit such as
         ``"500MB"`` or ``"2GiB"``
     direction : of programs that can push and pull
+    load_balance : on a GPU, how the edges of a push are dealt: ``"thread"`` (each goes through its own vertex's),
+        ``"warp"`` and ``"block"`` (those of its vertices are dealt to all its threads), ``"lrb"`` (logarithmic radix
+        binning: vertices with about as many edges are taken together), ``"merge-path"`` (every warp gets as many of the
+        whole frontier's) or ``"auto"`` (by warps, and the edges of hubs by pieces that any warp takes)
     do_a, do_b : turn from push to pull when FV > BV do_a, back when FV < BV do_b (see `shoal.backends.cpu`)
     deterministic : break ties between parents by the smaller id, so that every run gives the same ones
     stats : ``"full"`` keeps a row per superstep (of the first million), ``"totals"`` only their sums
@@ -90,6 +101,7 @@ class RunConfig:
     memory: str = "auto"
     memory_limit: int | str | None = None
     direction: str = "auto"
+    load_balance: str = "auto"
     # The paper's values for social graphs (section VI-A).
     do_a: float = 0.01
     do_b: float = 0.1
@@ -98,8 +110,8 @@ class RunConfig:
     output: str = "host"
 
     def __post_init__(self) -> None:
-        # How many ``auto`` are is asked when a graph is placed: a wrong SHOAL_DEVICES must not fail `import shoal`.
-        num_devices = MAX_DEVICES if self.devices == "auto" else parse_devices(self.devices).num_devices
+        # What ``auto`` means is asked when a graph is placed: a wrong SHOAL_DEVICES must not fail `import shoal`.
+        spec = None if self.devices == "auto" else parse_devices(self.devices)
         for axis, allowed in AXES.items():
             if axis != "partition" or isinstance(self.partition, str):
                 check_choice(axis, getattr(self, axis), allowed)
@@ -110,12 +122,22 @@ class RunConfig:
             if getattr(self, axis) == name and getattr(self, other) == value:
                 raise ArgumentError(f"{axis}={name!r} does not go with {other}={value!r}: {reason}")
         check_integer("partition_seed", self.partition_seed, 0)
-        check_integer("fanout", self.fanout, 1, num_devices)
+        # A graph that is placed says which devices there are.
+        check_integer("fanout", self.fanout, 1, MAX_DEVICES if spec is None else spec.num_devices)
+        if spec is not None:
+            self.check_kind(spec.kind)
         parse_bytes("memory_limit", self.memory_limit)
         check_number("do_a", self.do_a, 0)
         check_number("do_b", self.do_b, 0)
         if not isinstance(self.deterministic, bool):
             raise ArgumentError(f"deterministic={self.deterministic!r} is not allowed; it must be True or False")
+
+    def check_kind(self, kind: str) -> None:
+        """Refuse what devices of this kind do not know."""
+        for axis, (only, reason) in ONLY_ON.items():
+            value = getattr(self, axis)
+            if value != "auto" and kind != only:
+                raise ArgumentError(f"{axis}={value!r} is not possible on {kind}: {reason}; allowed: auto")
 
     def resolved(self) -> dict[str, Any]:
         """Return the values in force, with ``auto`` replaced where the choice is made before the run."""
@@ -151,7 +173,7 @@ def parse_bytes(name: str, value: Any) -> int | None:
 
 MAX_DEVICES = 1024  # far more than any box has; each takes a thread
 _CPU = re.compile(r"cpu(?::(\d+)(?:x(\d+))?)?")
-_CUDA = re.compile(r"cuda(?::(\d+))?")
+_CUDA = re.compile(r"cuda(?::(\d+(?:-\d+)?(?:\*\d+)?(?:,\d+(?:-\d+)?(?:\*\d+)?)*))?")
 
 
 def parse_devices(devices: Any) -> DeviceSpec:
@@ -164,7 +186,7 @@ def parse_devices(devices: Any) -> DeviceSpec:
         auto = "" if name == "SHOAL_DEVICES" else "auto, "
         raise ArgumentError(
             f"{name}={devices!r} is not known; allowed: {auto}cpu, cpu:N (N devices), cpu:NxT (of T threads each), "
-            "cuda (a GPU), cuda:K (the GPU of that number)"
+            "cuda (a GPU), cuda:K (the GPU of that number), cuda:0-3 or cuda:0,2 (several), cuda:0*N (N devices on one)"
         )
     return spec
 
@@ -173,18 +195,39 @@ def parse_devices(devices: Any) -> DeviceSpec:
 def _parse_devices(devices: str) -> DeviceSpec | None:
     match = _CUDA.fullmatch(devices)
     if match is not None:
-        return DeviceSpec("cuda", 1, numbers=(int(match[1] or 0),))
+        numbers = _gpu_numbers(devices, match[1] or "0")
+        return DeviceSpec("cuda", len(numbers), numbers=numbers)
     match = _CPU.fullmatch(devices)
     if match is None:
         return None
     count = int(match[1] or 1)
     threads = int(match[2]) if match[2] else None
-    for number, what in ((count, "devices"), (threads, "threads")):
-        if number == 0:
-            raise ArgumentError(f"devices={devices!r} asks for 0 {what}; it must be at least 1")
-    if count > MAX_DEVICES:
-        raise ArgumentError(f"devices={devices!r} asks for {count} devices; at most {MAX_DEVICES} are allowed")
+    _check_count(devices, count, "devices")
+    if threads is not None:
+        _check_count(devices, threads, "threads")
     return DeviceSpec("cpu", count, threads)
+
+
+def _gpu_numbers(devices: str, text: str) -> tuple[int, ...]:
+    """Return the GPU of each device: ``0-2`` are three, ``0*3`` are three on one."""
+    numbers: list[int] = []
+    for item in text.split(","):
+        span, _, times = item.partition("*")
+        first, _, last = span.partition("-")
+        if int(last or first) < int(first):
+            raise ArgumentError(f"devices={devices!r} asks for GPUs {span}; the first must not be above the last")
+        _check_count(devices, (int(last or first) - int(first) + 1) * int(times or 1), "devices")
+        numbers += [number for number in range(int(first), int(last or first) + 1) for _ in range(int(times or 1))]
+    _check_count(devices, len(numbers), "devices")
+    return tuple(numbers)
+
+
+def _check_count(devices: str, count: int, what: str) -> None:
+    """Refuse none, and too many."""
+    if count == 0:
+        raise ArgumentError(f"devices={devices!r} asks for 0 {what}; it must be at least 1")
+    if what == "devices" and count > MAX_DEVICES:
+        raise ArgumentError(f"devices={devices!r} asks for {count} devices; at most {MAX_DEVICES} are allowed")
 
 
 CONFIG_NAMES = frozenset(field.name for field in fields(RunConfig))

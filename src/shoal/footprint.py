@@ -72,8 +72,10 @@ class Footprint:
         self._sources: dict[Any, tuple[Any, ...]] = {}  # with what the key names by id, so that no other gets it
         spec = parse_devices(config.devices)
         self.num_devices, self.kind = spec.num_devices, spec.kind
+        config.check_kind(spec.kind)
         threads = make_devices(spec.num_devices, spec.threads_per_device)[0].num_threads
         self.num_threads = 1 if sizes.num_edges < SMALL_EDGES else threads
+        self.scheme = SCHEMES["fused" if config.memory == "auto" else config.memory]
 
     def stage(self, program: Program, *, constants: int = 0, others: int = 0, begins_everywhere: bool = True) -> Stage:
         """Return what a run of ``program`` takes.
@@ -99,15 +101,15 @@ class Footprint:
 
         sizes, count, vertex = self.sizes, self.sizes.num_vertices, self.sizes.vertex_dtype.itemsize
         types = (sizes.vertex_dtype, sizes.edge_dtype, sizes.weight_dtype)
-        phases = [(phase, load_phase(program, phase, types, self.config.direction).source)
-                  for phase in program.phases()]  # fmt: skip
+        direction, how = self.config.direction, {"load_balance": self.config.load_balance}
+        phases = [(phase, load_phase(program, phase, types, direction, **how).source) for phase in program.phases()]
         state = state_bytes(program.fields(), count, sizes.vertex_dtype) + constants
         # Vertices that wait by priority are flags first, and a list.
         is_ordered = any(source.flow.ordered is not None for _, source in phases)
         waiting = count * (2 + (INT64_BYTES + vertex if begins_everywhere else 0)) if is_ordered else 0
         trace = TRACE_ROWS * NUM_TRACE_COLUMNS * INT64_BYTES
         others += waiting + trace + OBJECT_BYTES
-        return Stage(state, 0, others, uses_in_edges=False, gpu=need_of(sizes, state, phases))
+        return Stage(state, 0, others, uses_in_edges=False, gpu=need_of(sizes, state, phases, self.scheme))
 
     def _stage_of_many(self, program: Program, constants: int, others: int, begins_everywhere: bool) -> Stage:
         """Return the same for all devices: each has copies of all vertices, or at most of one for each of its edges."""
@@ -162,9 +164,8 @@ class Footprint:
         for phase in program.phases():
             source = self.source(program, phase)
             uses_in_edges |= source.uses_in_edges
-            scheme = SCHEMES["fused" if self.config.memory == "auto" else self.config.memory]
             lengths = BufferSizes(
-                source.flow, phase, self.sizes.num_vertices, self.num_threads, self.sizes.num_edges, scheme
+                source.flow, phase, self.sizes.num_vertices, self.sizes.num_edges, self.scheme, self.num_threads
             )
             room = max(lengths.first_room(FIRST_FACTOR), self.sizes.num_vertices)  # a smaller one may have to grow
             fixed = self._fixed_bytes(source, lengths)

@@ -182,8 +182,8 @@ class _Planner:
 
     def _exchange_bytes(self, footprint: Footprint, schedule: Schedule, parts: Sequence[Subgraph]) -> tuple[int, ...]:
         """Return the most that border and mail of each device take in a phase."""
-        from shoal.backends.cpu.border import mail_sizes
         from shoal.backends.loops.control import world_size
+        from shoal.backends.loops.mail import mail_sizes
 
         mail = mail_sizes(list(parts), schedule).sum(axis=1)
         num_local = np.array([part.num_local for part in parts])

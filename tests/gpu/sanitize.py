@@ -24,6 +24,7 @@ if not hasattr(np, "row_stack"):  # NumPy 2.5 has dropped it, numba-cuda 0.30 as
     np.row_stack = np.vstack
 
 import shoal
+from shoal.config import AXES
 
 SANITIZER = "compute-sanitizer"
 #: What a tool's last line says if there is nothing to say.
@@ -48,14 +49,21 @@ RUNS = {
     "bfs_batch": lambda graph: shoal.bfs(graph, [0, 1, 2], **HOW),
     "bfs_targets": lambda graph: shoal.bfs(graph, 0, targets=[graph.num_vertices - 1], **HOW),
     "bfs_parents": lambda graph: shoal.bfs(graph, 0, deterministic=True, **HOW),
+    "bfs_grows": lambda graph: shoal.bfs(graph, 0, direction="push", memory="fixed", **HOW),
     "sssp": lambda graph: shoal.sssp(graph, 0, **HOW),
     "sssp_parents": lambda graph: shoal.sssp(graph, 0, deterministic=True, **HOW),
     "sssp_targets": lambda graph: shoal.sssp(graph, 0, targets=[graph.num_vertices - 1], **HOW),
     "cc": lambda graph: shoal.connected_components(graph, **HOW),
     "bc": lambda graph: shoal.betweenness_centrality(graph, [0], **HOW),
     "bc_batch": lambda graph: shoal.betweenness_centrality(graph, [0, 1, 2], **HOW),
+    "bc_grows": lambda graph: shoal.betweenness_centrality(graph, [0], memory="fixed", **HOW),
     "pagerank": lambda graph: shoal.pagerank(graph, iterations=3, **HOW),
     "pagerank_weighted": lambda graph: shoal.pagerank(graph, iterations=3, weighted=True, dtype="float32", **HOW),
+    **{
+        f"{run}_{name}": lambda graph, search=search, how={"load_balance": name}: search(graph, 0, **how, **HOW)
+        for name in AXES["load_balance"][1:]
+        for run, search in (("bfs", shoal.bfs), ("sssp", shoal.sssp))
+    },
     "drawing": lambda graph: shoal.generate.rmat(6, 4, weights=(1, 9), device="cuda"),
 }
 

@@ -134,7 +134,9 @@ class Backend(Protocol):
     def make_devices(self, spec: DeviceSpec) -> Sequence[Device]:
         """Return the devices that are asked for."""
 
-    def load(self, program: Program, phase: Phase, types: Types, direction: str, duplication: str | None) -> Code:
+    def load(
+        self, program: Program, phase: Phase, types: Types, direction: str, duplication: str | None, load_balance: str
+    ) -> Code:
         """Compile a phase for the types of a graph, or find it compiled; with ``duplication`` for several devices."""
 
     def begin(

@@ -52,8 +52,9 @@ def compile(
                     begin(f"{name}, ids {vertex}/{edge}, weights {kind}: {type(program).__name__}")
                     for phase in program.phases():
                         types = (np.dtype(vertex), np.dtype(edge), weight)
-                        load_phase(program, phase, types, "auto").cubin(arch)
-                        count += 1
+                        for kernel in load_phase(program, phase, types, "auto").variants:
+                            kernel.cubin(arch)
+                            count += 1
     if not quiet:
         print(f"{count} kernels for {arch} are in {base_folder() / 'cuda' / arch}")
 

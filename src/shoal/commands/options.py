@@ -122,6 +122,10 @@ class RunOptions:
         typer.Option(metavar="BYTES", help="For each device, beside the graph: 500MB, 2GiB.", rich_help_panel=_RUNNING),
     ] = None
     direction: Annotated[str, typer.Option(help="auto, push or pull.", rich_help_panel=_RUNNING)] = DEFAULT.direction
+    load_balance: Annotated[
+        str,
+        typer.Option(help="On a GPU: auto, thread, warp, block, lrb or merge-path.", rich_help_panel=_RUNNING),
+    ] = DEFAULT.load_balance
     do_a: Annotated[float, typer.Option(help="Push turns to pull when FV > BV do_a.", rich_help_panel=_RUNNING)] = (
         DEFAULT.do_a
     )
@@ -145,7 +149,7 @@ class RunOptions:
     quiet: Quiet = False
 
     def strategies(self) -> dict[str, Any]:
-        """Return the fields of `RunConfig`, checked; the output of a command is a file, so that field is the default."""
+        """Return the fields of `RunConfig`, checked; a command's output is a file, so that field is the default."""
         chosen = {name: getattr(self, name) for name in sorted(CONFIG_NAMES - {"output"})}
         RunConfig(**chosen)
         return chosen

@@ -16,7 +16,7 @@ from shoal.commands import display
 from shoal.commands.flow import ALGORITHMS
 from shoal.commands.machine import describe_gpus
 from shoal.commands.options import GraphPath, Json, Quiet, ReadingOptions, expanded
-from shoal.config import DEFAULT, MAX_DEVICES, parse_devices
+from shoal.config import AXES, DEFAULT, MAX_DEVICES, parse_devices
 from shoal.errors import ArgumentError, check_choice, check_integer
 from shoal.graph import Graph
 from shoal.machine import format_bytes
@@ -37,6 +37,7 @@ def plan(
     algorithm: Annotated[str, typer.Option(help=f"{', '.join(ALGORITHMS)}.")] = "bfs",
     fanout: Annotated[int, typer.Option(help="Of a butterfly: 1 to the number of devices.")] = DEFAULT.fanout,
     partition_seed: Annotated[int, typer.Option(help="Of random partitions.")] = DEFAULT.partition_seed,
+    memory: Annotated[str, typer.Option(help=f"Of a GPU: {', '.join(AXES['memory'])}.")] = DEFAULT.memory,
     json: Json = False,
     quiet: Quiet = False,
 ) -> None:
@@ -45,6 +46,9 @@ def plan(
     check_choice("algorithm", algorithm, ALGORITHMS)
     check_integer("fanout", fanout, 1, num_devices)
     check_integer("partition_seed", partition_seed, 0, 2**64 - 1)
+    check_choice("memory", memory, AXES["memory"])
+    if num_devices > 1 and memory != "auto":
+        raise ArgumentError(f"memory={memory!r} is planned for a GPU only; allowed with devices={devices}: auto")
     with display.stages(quiet) as begin:
         begin(f"reading {path}")
         started = time.perf_counter()
@@ -52,7 +56,7 @@ def plan(
         load_seconds = time.perf_counter() - started
         begin("estimating memory" if num_devices == 1 else "comparing strategies")
         if num_devices == 1:
-            show, facts = _plan_gpu(graph, devices, algorithm)
+            show, facts = _plan_gpu(graph, devices, algorithm, memory)
         else:
             how = {"fanout": fanout, "partition_seed": partition_seed}
             show, facts = _plan_devices(graph, num_devices, algorithm, **how)
@@ -81,14 +85,14 @@ def _plan_devices(graph: Graph, num_devices: int, algorithm: str, **options: int
     return lambda path: _print(path, compared), _facts(compared)
 
 
-def _plan_gpu(graph: Graph, devices: str, algorithm: str) -> Plan:
-    estimate = estimate_memory(graph, algorithm, devices=devices)
+def _plan_gpu(graph: Graph, devices: str, algorithm: str, memory: str) -> Plan:
+    estimate = estimate_memory(graph, algorithm, devices=devices, memory=memory)
     assert estimate.gpu is not None
     number = parse_devices(devices).numbers[0]
     found = next((gpu for gpu in describe_gpus() if gpu["name"] == f"cuda:{number}"), {})
     there = {name: found.get(name) for name in ("memory_bytes", "available_memory_bytes")}
     parts = {"gpu": _parts(estimate.gpu), "host": _parts(estimate)}
-    facts = {"algorithm": algorithm, "devices": devices, **parts, **there}
+    facts = {"algorithm": algorithm, "devices": devices, "memory": memory, **parts, **there}
     return lambda path: _print_gpu(path, facts), facts
 
 

@@ -60,9 +60,9 @@ _lock = threading.Lock()  # held to write: of readers, each looks up once and ke
 def plan_of(program: Program, placed: Placed, config: RunConfig) -> Plan:
     """Return the plan of a program on a placed graph, made now or at an earlier run."""
     types = graph_types(placed.graph)
-    wanted: Any = (placed.kind, config.direction)
+    wanted: Any = (placed.kind, config.direction, config.load_balance)
     if placed.num_devices > 1:
-        wanted = (placed.kind, config.direction, config.duplication, config.communication)
+        wanted = (*wanted, config.duplication, config.communication)
     try:
         attributes = vars(program).items()
         key = (type(program), *((name, _identity(value)) for name, value in attributes), types, wanted)
@@ -101,7 +101,8 @@ def _make_plan(program: Program, placed: Placed, types: Types, config: RunConfig
     if placed.num_devices > 1:
         choices = choose([sharing_of(program, phase, config.direction) for phase in phases], config)
     backend = find_backend(placed.kind)
-    loaded = [backend.load(program, phase, types, config.direction, choices.duplication) for phase in phases]
+    how = (config.direction, choices.duplication, config.load_balance)
+    loaded = [backend.load(program, phase, types, *how) for phase in phases]
     # As in the paper, section VI-B: fixed where the program puts out nothing whose size the run would have to find.
     memory = "fused" if any(code.is_open for code in loaded) else "fixed"
     bytes_per_vertex, others = (state_bytes(fields, count, types[0]) for count in (1, 0))

@@ -2,7 +2,7 @@
 """Memory schemes: how many entries of the queue an operator's output gets, before the run and later at most.
 
 Those of Gunrock's multi-GPU paper, sections VI-B and VI-C.  An advance that puts out a vertex for every edge fills up
-to |E_i| entries, one fused with the filter behind it |V_i|.  On a CPU every advance is fused: the schemes differ only
+to |E_i| entries, one fused with the filter behind it |V_i|.  Here every advance is fused: the schemes differ only
 in what they reserve.  Under each of them the room grows before a superstep that may need more, never past ``most``.
 """
 

@@ -76,6 +76,37 @@ class Subgraph:
             return None
         return _places(self.in_edges, self.owned, self.first_in_edges)
 
+    def copies(self) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+        """Return for each local id where its copies begin, and of each copy its device and its id there."""
+        peers = np.repeat(np.arange(self.num_devices, dtype=np.uint16), np.diff(self.copy_indptr))
+        order = np.argsort(self.copy_here, kind="stable")
+        offsets = np.zeros(self.num_local + 1, np.int64)
+        np.cumsum(np.bincount(self.copy_here, minlength=self.num_local), out=offsets[1:])
+        return offsets, peers[order], self.copy_there[order]
+
+    def find_owned(self, vertices: np.ndarray | None) -> np.ndarray:
+        """Return the local ids of those global ids that the device owns; of all that it owns for None."""
+        if vertices is None:
+            return self.owned
+        if self.global_ids is None:
+            return vertices[self.owner[vertices] == self.device]
+        return _positions(self.global_ids[: self.num_owned], vertices)
+
+    def find_local(self, vertices: np.ndarray | None) -> np.ndarray | None:
+        """Return the local ids of those global ids that the device has; None for all."""
+        if vertices is None or self.global_ids is None:
+            return vertices
+        copies = _positions(self.global_ids[self.num_owned :], vertices) + self.num_owned
+        return np.concatenate([self.find_owned(vertices), copies])
+
+
+def _positions(ascending: np.ndarray, wanted: np.ndarray) -> np.ndarray:
+    """Return where those of ``wanted`` that are there stand in an array."""
+    places = np.searchsorted(ascending, wanted)
+    inside = places < len(ascending)
+    places, wanted = places[inside], wanted[inside]
+    return places[ascending[places] == wanted]
+
 
 def _places(edges: Edges, owned: np.ndarray, first_edges: np.ndarray) -> np.ndarray:
     begin, end = edges.indptr[owned], edges.indptr[1:][owned]

@@ -28,7 +28,7 @@ class CPUBackend:
         return make_devices(spec.num_devices, spec.threads_per_device)
 
     def load(
-        self, program: Program, phase: Phase, types: Types, direction: str, duplication: str | None
+        self, program: Program, phase: Phase, types: Types, direction: str, duplication: str | None, load_balance: str
     ) -> LoadedPhase:
         """Compile a phase for the types of a graph, or find it compiled; with ``duplication`` for several devices."""
         return load_phase(program, phase, types, direction, duplication)

@@ -15,14 +15,14 @@ import numpy as np
 from shoal.arrays import read_only
 from shoal.backends.cpu.threads import available_cores
 from shoal.backends.loops import control as slot
-from shoal.backends.loops.control import FORWARDS_ALL, FORWARDS_LAST, FORWARDS_OWN, world_size
+from shoal.backends.loops.control import FORWARDS, world_size
+from shoal.backends.loops.mail import count_receivers, mail_sizes
 
 if TYPE_CHECKING:
     from shoal.backends.cpu.device import Shard, Workspace
     from shoal.strategies.communication import Schedule
     from shoal.strategies.subgraph import Subgraph
 
-_FORWARDS = {"own": FORWARDS_OWN, "all": FORWARDS_ALL, "last": FORWARDS_LAST}
 # Between devices that have a core for each thread a wait is short; with fewer cores than threads whoever is waited for
 # needs the core, so it is given away at once.
 SPINS = 4000
@@ -42,9 +42,9 @@ class Shared:
         self.world[slot.WORLD_DEVICES] = count
         self.world[slot.WORLD_SPINS] = SPINS if threads <= len(available_cores()) else SPINS_ON_SHARED_CORES
         self.world[slot.WORLD_ROUTED] = schedule.is_routed
-        self.world[slot.WORLD_FORWARDS] = _FORWARDS[schedule.forwards]
+        self.world[slot.WORLD_FORWARDS] = FORWARDS[schedule.forwards]
         self.world[slot.WORLD_ROUNDS] = schedule.num_rounds
-        self.num_receivers = _count_receivers(schedule)
+        self.num_receivers = count_receivers(schedule)
         sizes = mail_sizes(parts, schedule)
         self.mail_lengths = sizes.sum(axis=1)
         self.mail_at, length = _lay_out_mail(sizes)
@@ -59,28 +59,6 @@ class Shared:
         per_item = sum(array.nbytes // max(len(array), 1) for array in (self.mail_ids, *self.mail))
         common = self.world.nbytes + self.mail_bits.nbytes
         return int(self.mail_lengths[device]) * per_item + common // len(self.mail_lengths)
-
-
-def _count_receivers(schedule: Schedule) -> np.ndarray:
-    """Return for every round and device how many receive from it."""
-    count = schedule.num_devices
-    counts = np.zeros(max(schedule.num_rounds, 1) * count, np.int64)
-    for row in range(schedule.num_rounds * count):
-        peers = schedule.peers(row // count, row % count)
-        np.add.at(counts, row // count * count + peers, 1)
-    return read_only(counts)
-
-
-def mail_sizes(parts: list[Subgraph], schedule: Schedule) -> np.ndarray:
-    """Return how many items each sender may have for each receiver; with one mail for all, for itself."""
-    count = len(parts)
-    sizes = np.zeros((count, count), np.int64)
-    for part in parts:
-        if schedule.is_routed:
-            sizes[part.device] = np.maximum(part.border_sizes, np.diff(part.copy_indptr))
-        else:
-            sizes[part.device, part.device] = part.num_global
-    return sizes
 
 
 def _lay_out_mail(sizes: np.ndarray) -> tuple[np.ndarray, int]:
@@ -126,28 +104,3 @@ class Border:
     def buffers(self) -> list[np.ndarray]:
         """Return the arrays, to count their bytes."""
         return [self.listed, self.dirty, self.voices, *self.earlier]
-
-    def find_owned(self, vertices: np.ndarray | None) -> np.ndarray:
-        """Return the local ids of those global ids that the device owns; of all that it owns for None."""
-        part = self.part
-        if vertices is None:
-            return part.owned
-        if part.global_ids is None:
-            return vertices[part.owner[vertices] == part.device]
-        return _positions(part.global_ids[: part.num_owned], vertices)
-
-    def find_local(self, vertices: np.ndarray | None) -> np.ndarray | None:
-        """Return the local ids of those global ids that the device has; None for all."""
-        part = self.part
-        if vertices is None or part.global_ids is None:
-            return vertices
-        copies = _positions(part.global_ids[part.num_owned :], vertices) + part.num_owned
-        return np.concatenate([self.find_owned(vertices), copies])
-
-
-def _positions(ascending: np.ndarray, wanted: np.ndarray) -> np.ndarray:
-    """Return where those of ``wanted`` that are there stand in an array."""
-    places = np.searchsorted(ascending, wanted)
-    inside = places < len(ascending)
-    places, wanted = places[inside], wanted[inside]
-    return places[ascending[places] == wanted]

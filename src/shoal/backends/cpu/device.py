@@ -105,7 +105,7 @@ class Shard:
         if found is None:
             threads = self.device.threads_for(self.graph)
             found = self._sizes[key] = BufferSizes(
-                flow, phase, self.num_local, threads, self.num_edges, scheme, self.graph.num_vertices
+                flow, phase, self.num_local, self.num_edges, scheme, threads, self.graph.num_vertices
             )
         return found
 
@@ -143,14 +143,10 @@ class Shard:
 
     @cached_property
     def copies(self) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-        """Who has copies of each vertex: offsets by local id, devices, and the copies' ids there."""
-        part = self.part
-        assert part is not None
-        peers = np.repeat(np.arange(part.num_devices, dtype=np.uint16), np.diff(part.copy_indptr))
-        order = np.argsort(part.copy_here, kind="stable")
-        offsets = np.zeros(part.num_local + 1, np.int64)
-        np.cumsum(np.bincount(part.copy_here, minlength=part.num_local), out=offsets[1:])
-        return read_only(offsets), read_only(peers[order]), read_only(part.copy_there[order])
+        """Who has copies of a vertex, and by what id: see `Subgraph.copies`."""
+        assert self.part is not None
+        at, peers, ids = self.part.copies()
+        return read_only(at), read_only(peers), read_only(ids)
 
     @cached_property
     def owned_bits(self) -> np.ndarray:

@@ -104,9 +104,9 @@ class PhaseRun:
         self.control[slot.DEVICE] = self.border.part.device
         self.control[slot.SHARES_OWN] = self.border.shares_own
         if self.loaded.source.flow.pulls:  # a pull asks of every source whether it is in the frontier
-            _set_bits(self.workspace.bitmap_a, self.shard.num_local, self.border.find_local(frontier))
+            _set_bits(self.workspace.bitmap_a, self.shard.num_local, self.border.part.find_local(frontier))
             self.control[slot.HAS_BITMAP] = 1
-        return self.border.find_owned(frontier)
+        return self.border.part.find_owned(frontier)
 
     def _reserve_queue(self, frontier: np.ndarray | None) -> None:
         """Make the queue, with room for what the first superstep may put out; the frontier is in the graph's ids."""

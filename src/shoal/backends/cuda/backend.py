@@ -9,8 +9,9 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from shoal.backends.base import Session, Types
-from shoal.backends.cuda.device import CUDADevice, Shard, find_device, import_cupy, in_whole_words
+from shoal.backends.cuda.device import CUDADevice, Shard, find_devices, import_cupy, in_whole_words
 from shoal.backends.cuda.hubs import HubOrder, hub_bytes, moved_fields
+from shoal.backends.cuda.many import ManyGPUs
 from shoal.backends.cuda.phase_run import PhaseRun
 from shoal.backends.cuda.phases import LoadedPhase, load_phase
 from shoal.backends.cuda.room import Room
@@ -29,21 +30,22 @@ class CUDABackend:
 
     def make_devices(self, spec: DeviceSpec) -> list[CUDADevice]:
         """Return the GPUs that are asked for."""
-        return [find_device(number) for number in spec.numbers]
+        return find_devices(spec.numbers)
 
     def load(
-        self, program: Program, phase: Phase, types: Types, direction: str, duplication: str | None
+        self, program: Program, phase: Phase, types: Types, direction: str, duplication: str | None, load_balance: str
     ) -> LoadedPhase:
-        """Write a phase for the types of a graph, or find it written."""
-        assert duplication is None
-        return load_phase(program, phase, types, direction)
+        """Write a phase for the types of a graph, or find it written; with ``duplication`` for several devices."""
+        return load_phase(program, phase, types, direction, duplication, load_balance)
 
     def begin(
         self, shards: Sequence[Shard], fields: dict[str, Field], phases: Sequence[tuple[Phase, LoadedPhase]],
         schedule: Schedule | None, state: dict[str, Any], knobs: tuple[float, float], title: str, scheme: Scheme,
     ) -> Session:  # fmt: skip
-        """Put a program's state on a GPU."""
-        return OneGPU(shards[0], fields, phases, state, knobs, title)
+        """Put a program's state on its GPUs."""
+        if schedule is None:
+            return OneGPU(shards[0], fields, phases, state, knobs, title, scheme)
+        return ManyGPUs(shards, fields, phases, schedule, state, knobs, title)
 
 
 class OneGPU:
@@ -51,13 +53,13 @@ class OneGPU:
 
     def __init__(
         self, shard: Shard, fields: dict[str, Field], phases: Sequence[tuple[Phase, LoadedPhase]],
-        state: dict[str, Any], knobs: tuple[float, float], title: str,
+        state: dict[str, Any], knobs: tuple[float, float], title: str, scheme: Scheme,
     ) -> None:  # fmt: skip
         self.shard, self.fields, self.phases, self.knobs = shard, fields, phases, knobs
         num_bytes = {name: value.nbytes for name, value in state.items() if isinstance(value, np.ndarray)}
         self.constant_bytes = sum(num_bytes[name] for name in num_bytes if isinstance(fields[name], Constant))
         sources = [(phase, code.source) for phase, code in phases]
-        self.room = Room(title, shard, sources, sum(num_bytes.values()))
+        self.room = Room(title, shard, sources, sum(num_bytes.values()), scheme)
         self.moved: frozenset[str] = frozenset()  # the fields whose values are in hub order
         with shard.device.use():
             self.room.check()
@@ -91,8 +93,9 @@ class OneGPU:
         allowance = allowances[0].beside(self.constant_bytes)  # a GPU has copies of them
         shard = self.shard.hubs.shard if self.moved else self.shard
         with self.shard.device.use():
-            return self.room.fit(
-                lambda: PhaseRun(code, phase, shard, self.state, self.kept, frontier, self.knobs, allowance)
+            fit = self.room.fit
+            return fit(
+                lambda: PhaseRun(code, phase, shard, self.state, self.kept, frontier, self.knobs, allowance, fit)
             )
 
     def skip_phase(self) -> None:

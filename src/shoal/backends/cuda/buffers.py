@@ -8,13 +8,14 @@ from functools import cached_property
 
 from shoal.backends.cuda.device import PIECE, ROW, TILE, VERTEX_EDGES, num_words
 from shoal.backends.cuda.generator import PhaseSource
-from shoal.backends.cuda.generator.phase import BLOCK_WARPS
+from shoal.backends.cuda.launch import BLOCK_WARPS
 from shoal.backends.loops.control import NUM_TRACE_COLUMNS
 from shoal.backends.loops.flow import Flow
 from shoal.program import Phase
 
 TRACE_ROWS = 8192  # supersteps between two visits of Python
 FEWEST_PIECES = 1 << 20  # so that the edges of few vertices can be dealt to all warps
+NUM_BINS = 32  # of the frontier of a push, by degree; as in kernels/balance.cuh
 NUM_KNOBS = 2
 NUM_BITMAPS = NUM_PILES = 2  # they take turns
 WORD_BYTES, INT64_BYTES = 4, 8
@@ -40,6 +41,8 @@ class BufferSizes:
     num_blocks: int
     max_pieces: int  # that a push cuts the long lists of all vertices into
     kept: Kept = Kept()
+    num_levels: int | None = None  # that there may be: as many as vertices, those of other devices too
+    room: int | None = None  # entries of the queue that an output has; None: as many as there are vertices
 
     @property
     def flow(self) -> Flow:
@@ -47,18 +50,26 @@ class BufferSizes:
         return self.source.flow
 
     @cached_property
+    def entries(self) -> int:
+        """Entries of the queue that an output has."""
+        return self.num_vertices if self.room is None else self.room
+
+    @cached_property
     def frontiers(self) -> int:
-        """Entries of the queue for the frontiers that go from superstep to superstep: all of them, or two in turn."""
+        """Entries of the queue for the frontiers that go from superstep to superstep: all of them, or two in turn.
+
+        By priority, there are two that have room for every vertex, whatever an output has.
+        """
         if self.flow.ordered is not None:
             return 2 * self.num_vertices
         if not self.flow.uses_frontier or self.phase.begin == "replay":
             return 0
-        return self.num_vertices * (2 if self.phase.joins is None else self.phase.joins)
+        return self.entries * (2 if self.phase.joins is None else self.phase.joins)
 
     @cached_property
     def queue(self) -> int:
         """Entries of the queue: behind what is kept, frontiers, and outputs that do not leave the step."""
-        behind = self.frontiers + self.num_vertices * len(self.flow.regions)
+        behind = self.frontiers + self.entries * len(self.flow.regions)
         return max(self.kept.end + behind, self.kept.queue, 1)
 
     @cached_property
@@ -66,7 +77,8 @@ class BufferSizes:
         """Room for the bounds of the frontiers that are kept."""
         if self.kept.levels:
             return self.kept.levels
-        return (self.num_vertices * (self.phase.joins or 1) if self.phase.keep else 0) + 2
+        num_levels = self.num_vertices if self.num_levels is None else self.num_levels
+        return (num_levels * (self.phase.joins or 1) if self.phase.keep else 0) + 2
 
     @cached_property
     def bitmap(self) -> int:
@@ -81,7 +93,13 @@ class BufferSizes:
     @cached_property
     def pieces(self) -> int:
         """Pieces of long lists that there is room for."""
-        return max(self.max_pieces, FEWEST_PIECES) if pushes(self.flow) and self.max_pieces else 0
+        is_cut = pushes(self.flow) and self.source.load_balance == "auto"
+        return max(self.max_pieces, FEWEST_PIECES) if is_cut and self.max_pieces else 0
+
+    @cached_property
+    def ledger(self) -> int:
+        """Numbers of a push's ledger: one for each vertex of a frontier, then sums of blocks, or of bins twice."""
+        return self.num_vertices + max(self.num_blocks, 2 * NUM_BINS) if self.source.uses_ledger else 0
 
     @cached_property
     def pile(self) -> int:
@@ -98,7 +116,7 @@ class BufferSizes:
         """Bytes of all of them, with the control block and the trace."""
         ids = self.queue + NUM_PILES * self.pile + self.pieces
         words = NUM_BITMAPS * self.bitmap + self.remaining + self.pieces
-        numbers = TRACE_ROWS * NUM_TRACE_COLUMNS + self.levels + self.source.control_length + NUM_KNOBS
+        numbers = TRACE_ROWS * NUM_TRACE_COLUMNS + self.levels + self.source.control_length + NUM_KNOBS + self.ledger
         return self.vertex_bytes * ids + WORD_BYTES * words + INT64_BYTES * numbers + self.partials
 
 

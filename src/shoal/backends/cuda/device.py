@@ -5,12 +5,14 @@ from __future__ import annotations
 
 import functools
 import math
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from shoal.backends.cuda.launch import BLOCKS_PER_PROCESSOR
 from shoal.errors import ArgumentError, ShoalError
 
 if TYPE_CHECKING:
@@ -44,16 +46,19 @@ def count_gpus(asked: str = "devices='cuda'") -> int:
 
 
 class CUDADevice:
-    """One GPU."""
+    """One GPU, or a share of its multiprocessors: number ``share`` of ``num_shares``."""
 
     kind = "cuda"
 
-    def __init__(self, number: int = 0) -> None:
+    def __init__(self, number: int = 0, share: int = 0, num_shares: int = 1) -> None:
         count = count_gpus()
         if not 0 <= number < count:
             raise ArgumentError(f"devices='cuda:{number}' is not there; this machine has {count} GPUs, from 0 on")
-        self.number = number
-        self.name = f"{self.kind}:{number}"
+        self.number, self.num_shares = number, num_shares
+        self.name = f"{self.kind}:{number}" if num_shares == 1 else f"{self.kind}:{number}.{share}"
+        if num_shares > 1 and num_shares > self.num_processors:
+            raise ArgumentError(f"devices='cuda:{number}*{num_shares}' asks for {num_shares} devices on one GPU; it "
+                                f"has {self.num_processors} multiprocessors, and each needs one")  # fmt: skip
 
     @cached_property
     def properties(self) -> dict[str, Any]:
@@ -64,6 +69,11 @@ class CUDADevice:
     def num_processors(self) -> int:
         """Multiprocessors of the GPU."""
         return self.properties["multiProcessorCount"]
+
+    @property
+    def num_blocks(self) -> int:
+        """Blocks of threads that a kernel has on the device: all of them run at once."""
+        return BLOCKS_PER_PROCESSOR * self.num_processors // self.num_shares
 
     def threads_for(self, graph: Graph) -> int:
         """Return the number of host threads that pays for this graph."""
@@ -95,47 +105,66 @@ class CUDADevice:
 
 
 @functools.cache
-def find_device(number: int) -> CUDADevice:
-    """Return a GPU by its number."""
-    return CUDADevice(number)
+def find_device(number: int, share: int = 0, num_shares: int = 1) -> CUDADevice:
+    """Return a GPU by its number, or one of its shares."""
+    return CUDADevice(number, share, num_shares)
+
+
+def find_devices(numbers: Sequence[int]) -> list[CUDADevice]:
+    """Return a device for each number of a GPU; those of one number share it."""
+    shares = [numbers[:i].count(number) for i, number in enumerate(numbers)]
+    return [find_device(number, share, numbers.count(number)) for number, share in zip(numbers, shares, strict=True)]
 
 
 @dataclass
 class Shard:
-    """A graph on a GPU."""
+    """A graph on a GPU, or a device's part of it."""
 
     graph: Graph
     device: CUDADevice
     part: Subgraph | None = None
     _edges: dict[bool, tuple[Any, ...]] = field(default_factory=dict)
     _tiles: dict[int, Any] = field(default_factory=dict)
+    tables: Any = None  # of a part, once a run has asked for them; see `shoal.backends.cuda.border`
     hubs: Any = None  # the graph in hub order, once a program has asked for it; see `shoal.backends.cuda.hubs`
 
     @property
     def num_local(self) -> int:
-        """Vertices that the device has."""
-        return self.graph.num_vertices
+        """Vertices that the device has: its own and copies."""
+        return self.graph.num_vertices if self.part is None else self.part.num_local
+
+    @cached_property
+    def max_degree(self) -> int:
+        """Edges of one vertex on the device, at most."""
+        if self.part is None:
+            return self.graph.max_degree
+        return int(np.diff(self.part.out_edges.indptr).max(initial=0))
 
     def edges(self, *, incoming: bool) -> tuple[Any, ...]:
         """Return indptr, indices, weights of the outgoing or incoming edges, on the GPU."""
         if incoming and not self.graph.is_directed:
             incoming = False
         if incoming not in self._edges:
-            self._edges[incoming] = self._reverse() if incoming else self._upload(self.graph)
+            self._edges[incoming] = self._find_edges(incoming)
         return self._edges[incoming]
 
     @property
     def resident_bytes(self) -> int:
         """What the graph's edges take on the GPU now."""
-        there = {False: _made_there(self.graph, self.device) or (), **self._edges}
+        made = None if self.part is not None else _made_there(self.graph, self.device)
+        there = {False: made or (), **self._edges}
         return sum(array.nbytes for arrays in there.values() for array in arrays if array is not None)
+
+    def _find_edges(self, incoming: bool) -> tuple[Any, ...]:
+        if self.part is None:
+            return self._reverse() if incoming else self._upload(self.graph)
+        edges = self.part.in_edges if incoming else self.part.out_edges
+        assert edges is not None, "the part was made without incoming edges"
+        return upload(edges)
 
     def _upload(self, graph: Graph) -> tuple[Any, ...]:
         made = _made_there(graph, self.device)
-        if made is not None:
-            return made
-        arrays = (graph.indptr, graph.indices, graph.weights)
-        return tuple(None if array is None else import_cupy().asarray(array) for array in arrays)
+        return upload((graph.indptr, graph.indices, graph.weights)) if made is None else made
 
     def _reverse(self) -> tuple[Any, ...]:
         from shoal.backends.cuda.building import reverse_csr
@@ -160,7 +189,7 @@ class Shard:
     @cached_property
     def max_pieces(self) -> int:
         """Pieces that a push cuts all vertices with many edges into."""
-        if self.graph.max_degree <= PIECE:
+        if self.max_degree <= PIECE:
             return 0
         cupy = import_cupy()
         degree = cupy.diff(self.edges(incoming=False)[0])
@@ -204,6 +233,11 @@ class Shard:
             inner -= inner % 32  # a warp's vertices come by 32
         ends = cupy.asarray(np.array([0, self.num_local]))
         return cupy.concatenate([ends[:1], inner, ends[1:]]).astype(self.graph.indices.dtype)
+
+
+def upload(arrays: Iterable[Any]) -> tuple[Any, ...]:
+    """Return copies on the current GPU; of None there is none."""
+    return tuple(None if array is None else import_cupy().asarray(array) for array in arrays)
 
 
 def _made_there(graph: Graph, device: CUDADevice) -> tuple[Any, ...] | None:

@@ -17,6 +17,8 @@ from numba.cuda.core.errors import TypingError
 from numba.cuda.extending import intrinsic
 from numba.cuda.np.arrayobj import basic_indexing
 
+from shoal.backends.loops.control import LINE, WORLD_ROWS
+
 
 def inner(function=None, **options):
     """Mark a function that is put in place wherever it is called; compiling it alone would need a GPU."""
@@ -213,6 +215,26 @@ def store(typingctx, array, index, value):
 
 
 @intrinsic
+def meet(typingctx, control, world):
+    """Wait for all devices; see kernels/exchange.cuh."""
+
+    def codegen(context, builder, signature, args):
+        zero = context.get_constant(types.intp, 0)
+        places = [_element_pointer(context, builder, kind, array, types.intp, zero)
+                  for kind, array in zip(signature.args, args, strict=True)]  # fmt: skip
+        _call(builder, "shoal_meet_devices", ir.VoidType(), places)
+        return context.get_dummy_value()
+
+    return types.void(control, world), codegen
+
+
+@inner
+def posted(world, device, what):
+    """Return the place of what a device tells the others."""
+    return WORLD_ROWS + device * LINE + what
+
+
+@intrinsic
 def whole(typingctx, value):
     """Return ``value``; a fraction is refused when it is compiled."""
     if isinstance(value, types.Float):
@@ -289,6 +311,6 @@ def plain_compare_exchange(array, index, expected, desired):
 
 __all__ = [
     "atomic_add", "atomic_add_row", "atomic_and", "atomic_max", "atomic_min", "atomic_or", "compare_exchange",
-    "exchange", "inner", "load", "math", "nanoseconds", "np", "plain_add", "plain_add_row", "plain_and",
-    "plain_compare_exchange", "plain_exchange", "plain_max", "plain_min", "plain_or", "store", "whole",
+    "exchange", "inner", "load", "math", "meet", "nanoseconds", "np", "plain_add", "plain_add_row", "plain_and",
+    "plain_compare_exchange", "plain_exchange", "plain_max", "plain_min", "plain_or", "posted", "store", "whole",
 ]  # fmt: skip

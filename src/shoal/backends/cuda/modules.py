@@ -31,8 +31,8 @@ class Kernel:
     handle: Any
     num_multiprocessors: int
 
-    def __call__(self, grid: int, block: int, *args: Any, is_cooperative: bool = False) -> None:
-        """Launch ``grid`` blocks of ``block`` threads; returns before they have run."""
+    def __call__(self, grid: int | tuple[int, int], block: int, *args: Any, is_cooperative: bool = False) -> None:
+        """Launch ``grid`` blocks, in a row or in rows, of ``block`` threads; returns before they have run."""
         from cuda.core import LaunchConfig, launch
 
         config = LaunchConfig(grid=grid, block=block, is_cooperative=is_cooperative)

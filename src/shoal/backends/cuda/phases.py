@@ -6,6 +6,7 @@ from __future__ import annotations
 import functools
 import hashlib
 import threading
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
@@ -15,7 +16,7 @@ from shoal.backends.cuda.exports import Export
 from shoal.backends.cuda.generator import PhaseSource, write_phase
 from shoal.backends.loops.recordings import recording_key
 from shoal.errors import ProgramError
-from shoal.operators import check_phase, force_direction, record
+from shoal.operators import check_phase, force_direction, mark_outputs, record
 from shoal.program import Phase, Program, field_dtype
 
 _phases: dict[Any, LoadedPhase] = {}
@@ -28,6 +29,7 @@ class LoadedPhase:
 
     source: PhaseSource
     title: str
+    write: Callable[..., PhaseSource]  # the same phase again, with options of `write_phase`
 
     @property
     def uses_in_edges(self) -> bool:
@@ -38,6 +40,19 @@ class LoadedPhase:
     def is_open(self) -> bool:
         """Whether only the run shows how much room it needs."""
         return self.source.flow.is_open
+
+    @functools.cached_property
+    def growing(self) -> LoadedPhase:
+        """The same phase for a run that begins with less room than its outputs may get.
+
+        It is a kernel of its own: one whose queue is long enough from the begin asks nothing that costs time.
+        """
+        return LoadedPhase(self.write(grows=True), self.title, self.write)
+
+    @property
+    def variants(self) -> list[LoadedPhase]:
+        """All that runs of the phase may ask for."""
+        return [self, self.growing] if self.source.flow.grows else [self]
 
     def functions(self) -> list[DeviceFunction]:
         """Return the functions in Python that the kernel calls."""
@@ -51,17 +66,24 @@ class LoadedPhase:
             return build(self.source.text, arch, self.functions(), caches_in_l1=self.source.caches_in_l1)
 
 
-def load_phase(program: Program, phase: Phase, types: Types, direction: str) -> LoadedPhase:
-    """Write a phase for the types of a graph, or find it written."""
+def load_phase(
+    program: Program, phase: Phase, types: Types, direction: str, duplication: str | None = None,
+    load_balance: str = "auto",
+) -> LoadedPhase:  # fmt: skip
+    """Write a phase for the types of a graph, or find it written; with ``duplication`` for several devices."""
     recording = record(program, phase.step)
     force_direction(recording, direction)
     check_phase(recording, phase)
-    key = (recording_key(recording, phase), types)
+    if duplication is not None:
+        mark_outputs(recording)
+    key = (recording_key(recording, phase), types, duplication, load_balance)
     loaded = _phases.get(key)
     if loaded is None:
         dtypes = {name: field_dtype(declared, types[0]) for name, declared in recording.fields.items()}
         title = type(program).__name__
-        loaded = _phases[key] = LoadedPhase(write_phase(recording, phase, dtypes, types, title=title), title)
+        options: dict[str, Any] = {"title": title, "duplication": duplication, "load_balance": load_balance}
+        write = functools.partial(write_phase, recording, phase, dtypes, types, **options)
+        loaded = _phases[key] = LoadedPhase(write(), title, write)
     return loaded
 
 

@@ -7,16 +7,20 @@ CuPy keeps memory that arrays have let go of for the next ones, so what its pool
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from dataclasses import replace
 from functools import cached_property
-from typing import Any, TypeVar
+from typing import TYPE_CHECKING, Any, TypeVar
 
 from shoal.arrays import GraphSizes
 from shoal.backends.cuda.device import Shard, import_cupy
 from shoal.backends.cuda.generator import PhaseSource
-from shoal.backends.cuda.needs import MAX_GPUS, Need, count_gpus_for, need_of, need_of_part
+from shoal.backends.cuda.needs import MAX_GPUS, Need, count_gpus_for, need_of, need_of_part, with_exchanges
 from shoal.errors import OutOfMemoryError
 from shoal.machine import format_bytes
 from shoal.program import Phase
+
+if TYPE_CHECKING:
+    from shoal.strategies.memory import Scheme
 
 Made = TypeVar("Made")
 
@@ -24,15 +28,30 @@ Made = TypeVar("Made")
 class Room:
     """A program's need on the GPU of a shard, which is the current one while it is asked."""
 
-    def __init__(self, title: str, shard: Shard, phases: Sequence[tuple[Phase, PhaseSource]], state_bytes: int) -> None:
-        self.title, self.shard, self.phases, self.state_bytes = title, shard, phases, state_bytes
+    def __init__(
+        self, title: str, shard: Shard, phases: Sequence[tuple[Phase, PhaseSource]], state_bytes: int,
+        scheme: Scheme | None = None,
+    ) -> None:  # fmt: skip
+        self.title, self.shard, self.phases, self.state_bytes, self.scheme = title, shard, phases, state_bytes, scheme
         self.cupy: Any = import_cupy()
-        self.sizes = GraphSizes.of(shard.graph)
+        self.sizes = GraphSizes.of(shard.graph)  # of the whole graph, even if the shard is a part
 
     @cached_property
     def need(self) -> Need:
-        """What the program needs."""
-        return need_of(self.sizes, self.state_bytes, self.phases)
+        """What the program needs on the device, where the room of its outputs grows as far as it may."""
+        return self._need(at_first=False)
+
+    @cached_property
+    def first_need(self) -> Need:
+        """What it needs to begin, at least."""
+        return self._need(at_first=True)
+
+    def _need(self, *, at_first: bool) -> Need:
+        part = self.shard.part
+        if part is None:
+            return need_of(self.sizes, self.state_bytes, self.phases, self.scheme, at_first=at_first)
+        sizes = replace(self.sizes, num_vertices=part.num_local, num_edges=part.num_edges)
+        return with_exchanges(need_of(sizes, self.state_bytes, self.phases), sizes)
 
     @property
     def pool(self) -> Any:
@@ -41,9 +60,9 @@ class Room:
 
     def check(self) -> None:
         """Refuse a run that cannot fit, before anything is allocated for it."""
-        missing = self.need.lasting_bytes - self.shard.resident_bytes
+        needed = self.first_need.lasting_bytes
         # Asking the driver takes longer than a short run; the pool alone has enough after the first.
-        if missing > self.pool.free_bytes() and self.need.lasting_bytes > self.available_bytes:
+        if needed - self.shard.resident_bytes > self.pool.free_bytes() and needed > self.available_bytes:
             raise self._refusal()
 
     def fit(self, make: Callable[[], Made]) -> Made:
@@ -86,8 +105,8 @@ class Room:
 
     def _remedy(self, available: int) -> str:
         """Say how many such GPUs would do."""
-        count = count_gpus_for(self.sizes, self.state_bytes, self.phases, available)
+        count = count_gpus_for(self.sizes, self.state_bytes, self.phases, available, self.scheme)
         if count is not None:
             return f"{count} such GPUs would have room, with all vertices on each and the edges divided evenly"
-        least = need_of_part(self.sizes, self.state_bytes, self.phases, MAX_GPUS).total_bytes
+        least = need_of_part(self.sizes, self.state_bytes, self.phases, MAX_GPUS, self.scheme).total_bytes
         return f"no number of such GPUs would do with all vertices on each, which take {format_bytes(least)} alone"

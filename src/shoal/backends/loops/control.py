@@ -116,10 +116,13 @@ POSTED_LOWEST = 2
 POSTED_LISTED = 3  # of the items for all, those that are not the sender's own vertices; they come first
 POSTED_NEEDED = 4
 POSTED_SLACK = 5
+POSTED_MET = 6  # on a GPU: how often the device has met others,
+POSTED_LEFT = 7  # and whether an advance by priority has left it anything
 
 FORWARDS_OWN = 0
 FORWARDS_ALL = 1
 FORWARDS_LAST = 2
+FORWARDS = {"own": FORWARDS_OWN, "all": FORWARDS_ALL, "last": FORWARDS_LAST}  # as a schedule says it
 
 
 def world_size(num_devices: int) -> int:

@@ -13,8 +13,11 @@ _SUPERSTEP_TEMPLATES = (
 )  # fmt: skip
 
 
-def write_finish(writer: PhaseWriter) -> None:
-    """Write the functions of the serial end of the superstep; the last of them, ``finish``, calls the others."""
+def write_finish(writer: PhaseWriter, *, counts_apart: bool = False) -> None:
+    """Write the functions of the serial end of the superstep; the last of them, ``finish``, calls the others.
+
+    With ``counts_apart`` there is ``settle_room`` as well, for when all threads have counted the frontier's edges.
+    """
     phase, flow = writer.phase, writer.flow
     producer = flow.producer(flow.result)
     direction = "push" if producer is None else producer.options.get("direction", "push")
@@ -31,11 +34,12 @@ def write_finish(writer: PhaseWriter) -> None:
         "IS_MARKED": flow.is_marked(flow.result),
         "IS_SHARDED": writer.sharing is not None,
         "GROWS": flow.grows,
+        "COUNTS_APART": counts_apart,
         "HAS_REGIONS": bool(flow.regions),
     }
     shared = ("world",) if writer.sharing is not None else ()
     until = {"UNTIL": writer.call(phase.until, is_serial=True) if phase.until else False}
-    for template in _SUPERSTEP_TEMPLATES:
+    for template in (*_SUPERSTEP_TEMPLATES, *(["settle_room"] if counts_apart else [])):
         state = writer.state(phase.until) if template == "finish" else []
         specializer = Specializer(until, {}, options, state, shared=shared)
         writer.parts.append("@inner()\n" + specialize(superstep, template, specializer))

@@ -80,6 +80,7 @@ IS_SLIDING = False  # all frontiers of the phase lie one behind the other in the
 KEEP = False
 HAS_BOTH = False  # a pull's output is turned into a queue as well
 GROWS = False  # outputs begin with little room, and get more as frontiers need it
+COUNTS_APART = False  # the edges of a frontier are counted by all threads, behind the end of the superstep
 HAS_REGIONS = False  # some do not leave the step
 IS_REPLAY = False  # the frontiers are those an earlier phase kept
 CAN_PULL = False  # the direction is chosen every superstep

@@ -66,6 +66,7 @@ from shoal.backends.loops.control import (
 from shoal.backends.loops.hooks import (
     ALWAYS_PULLS,
     CAN_PULL,
+    COUNTS_APART,
     GROWS,
     HAS_BOTH,
     HAS_OUTPUT,
@@ -139,9 +140,13 @@ def bound_output(control, knobs, queue, indptr):
     """Return how many vertices an operator may put out of the next frontier: not more than this has edges.
 
     Edges are counted only where so many vertices with the most edges of all would not do, and a push will need them;
-    one of several devices does not know that yet.
+    one of several devices does not know that yet.  Where they are counted apart, all vertices count as those with the
+    most edges, and `settle_room` has the last word.
     """
     size = control[OUTPUT]
+    if COUNTS_APART:
+        is_listed = HAS_BOTH or not (ALWAYS_PULLS or (CAN_PULL and control[DIRECTION] == PULL))
+        return size * max(control[MAX_DEGREE], 1) if is_listed else control[NUM_LOCAL]
     pulls = ALWAYS_PULLS or (CAN_PULL and (HAS_BOTH or control[DIRECTION] == PULL))
     if CAN_PULL and not IS_SHARDED:
         pulls = pulls or next_direction(control, knobs, size, control[NUM_VISITED] + size) == PULL
@@ -154,6 +159,17 @@ def bound_output(control, knobs, queue, indptr):
         vertex = np.int64(queue[position])
         num_edges += np.int64(indptr[vertex + 1]) - np.int64(indptr[vertex])
     return max(num_edges, size)
+
+
+def settle_room(control, trace, num_edges):
+    """Say anew whether the next superstep needs memory: so many edges leave its frontier, which is a queue.
+
+    No more vertices than edges come of it, in a push or a pull; one that makes a bitmap only needs no room at all.
+    """
+    control[NEEDED] = max(num_edges, control[LOCAL_SIZE])
+    pulls = CAN_PULL and not HAS_BOTH and control[DIRECTION] == PULL
+    if pulls or control[NEEDED] <= slack(control):
+        control[REASON] = local_reason(control, trace)
 
 
 def slack(control):

@@ -61,6 +61,11 @@ def write_function(name: str, parameters: Iterable[str], body: list[str]) -> str
     return f"@inner(forceinline=True)\ndef {name}({', '.join(parameters)}):\n    " + "\n    ".join(body or ["pass"])
 
 
+def indent(lines: list[str]) -> list[str]:
+    """Return statements one level deeper."""
+    return [f"    {line}" for line in lines]
+
+
 def tail(names: Iterable[str]) -> str:
     """Return the end of an argument list."""
     return "".join(f", {name}" for name in names)

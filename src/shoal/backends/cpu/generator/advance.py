@@ -14,10 +14,10 @@ from shoal.backends.cpu.generator.exchange import (
     write_emptying,
     write_exchanges,
 )
-from shoal.backends.cpu.generator.statements import indent, join
+from shoal.backends.cpu.generator.statements import join
 from shoal.backends.cpu.kernels import advance, ordered
 from shoal.backends.loops.specialize import RuleCall
-from shoal.backends.loops.writer import PhaseWriter, field_name, tail, write_function
+from shoal.backends.loops.writer import PhaseWriter, field_name, indent, tail, write_function
 from shoal.operators import Operator
 from shoal.program import Vertex
 from shoal.rules import Rule

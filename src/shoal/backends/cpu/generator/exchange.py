@@ -3,38 +3,27 @@
 
 from __future__ import annotations
 
-import ast
 from collections.abc import Iterable
 from typing import Any
 
-from shoal.backends.cpu.generator.statements import indent, join
+from shoal.backends.cpu.generator.statements import join
 from shoal.backends.cpu.kernels import exchange
-from shoal.backends.loops.specialize import RuleCall, Specializer, float_text, specialize
+from shoal.backends.loops.specialize import RuleCall, Specializer, specialize
+from shoal.backends.loops.values import Values, declared_vertex
 from shoal.backends.loops.writer import (
     PhaseWriter,
-    earlier_name,
     field_name,
-    mail_name,
+    indent,
     tail,
     write_function,
 )
 from shoal.exchanges import Exchange, combining_rule
 from shoal.operators import Operator
-from shoal.program import Combiner, Vertex
 
 #: What kernels that visit edges take beside their state where there are several devices.
 PUSH_SHARED = ("owner", "dirty", "voices", "border", "edge_ids")
 ORDERED_SHARED = ("world", *PUSH_SHARED)
 
-#: By combiner, what merges a value; ``{kind}`` is atomic or plain: a device of one thread needs no atomics.
-_MERGE = {
-    "minimum": "if {kind}_min({field}, {at}, {mail}): changed = True",
-    "maximum": "if {kind}_max({field}, {at}, {mail}): changed = True",
-    "add": "{kind}_add({field}, {at}, {mail}); changed = True",
-    "bit_or": "if {kind}_or({field}, {at}, {mail}) & {mail} != {mail}: changed = True",
-    "first": "if {field}[{at}] == {none} and {exchange}({field}, {at}, {none}, {mail}): changed = True",
-}
-_KINDS = ({"kind": "plain", "exchange": "plain_compare_exchange"}, {"kind": "atomic", "exchange": "compare_exchange"})
 _ENTERING = ("control", "blocks", "links", "bins", "waiting", "spill", "thread", "current", "vertex")
 _ROUNDS = "for round_number in range(world[WORLD_ROUNDS]):"
 _BEGIN, _END = "begin_round(control, world)", "end_round(control, world, round_number)"
@@ -115,7 +104,7 @@ def write_change_hooks(writer: PhaseWriter, operator: Operator) -> dict[str, Any
     if writer.sharing is None:
         return {}
     number = writer.number(operator)
-    names = [n for n in writer.sharing.collected(number) if _declared(writer, n).width is None]
+    names = [n for n in writer.sharing.collected(number) if declared_vertex(writer, n).width is None]
     fields = [field_name(name) for name in names]
     values = "".join(f"{name}[vertex], " for name in fields)
     tests = [f"{name}[vertex] != before[{i}]" for i, name in enumerate(fields)]
@@ -144,7 +133,7 @@ def _write_collection(writer: PhaseWriter, operator: Operator, found: Exchange) 
         "IS_ORDERED": is_ordered,
         "CAN_PULL": flow.pulls,
         "REACHES_ALL": is_replicated or sharing.reaches_all(number),
-        "IS_DECIDED": bool(names) and all(combining_rule(_declared(writer, name)) is not None for name in names),
+        "IS_DECIDED": bool(names) and all(combining_rule(declared_vertex(writer, name)) is not None for name in names),
         "IS_CERTAIN": sharing.is_certain(number) and not is_replicated,
         "IS_REPLICATED": is_replicated,
     }
@@ -220,23 +209,12 @@ def _write_mirror(writer: PhaseWriter, operator: Operator, found: Exchange, *, a
     ]  # fmt: skip
 
 
-def _declared(writer: PhaseWriter, name: str) -> Vertex:
-    declared = writer.fields[name]
-    assert isinstance(declared, Vertex)
-    return declared
-
-
-class _Values:
-    """The values of some fields on their way between devices; writes the functions that know their types."""
-
-    def __init__(self, writer: PhaseWriter, names: list[str], suffix: str) -> None:
-        self.writer, self.names, self.suffix = writer, names, suffix
-        writer.mailed.update(dict.fromkeys(names))
+class _Values(Values):
+    """The values of some fields on their way between devices, and the kernels that carry them."""
 
     def posting(self, num_own: str = "0") -> str:
         """Return the serial statement between packing and merging."""
-        itemsize = sum(self.writer.dtypes[n].itemsize * (_declared(self.writer, n).width or 1) for n in self.names)
-        size = f"mail_ids.itemsize + {itemsize}"
+        size = f"mail_ids.itemsize + {self.item_bytes}"
         return f"post_items(control, world, num_receivers, round_number, {num_own}, {size})"
 
     def kernel(
@@ -248,69 +226,11 @@ class _Values:
         self.writer.parts.append("@inner()\n" + specialize(exchange, template, specializer))
         return name
 
-    def _function(self, kind: str, parameters: tuple[str, ...], arrays: list[str], body: list[str]) -> RuleCall:
-        name = f"{kind}_{self.suffix}"
-        self.writer.parts.append(write_function(name, (*parameters, *arrays), body))
-        return RuleCall(name, (*parameters, *arrays), {array: array for array in arrays})
-
-    def _each(self, statement: str, names: Iterable[str] | None = None, **values: Any) -> list[str]:
-        """Return a statement for each element of each field; ``{at}`` is its index, ``{mail_at}`` that in the mail."""
-        lines = []
-        for name in self.names if names is None else names:
-            width = _declared(self.writer, name).width
-            at, slot = ("vertex", "slot") if width is None else ("(vertex, k)", "(slot, k)")
-            known = {"field": field_name(name), "mail_array": mail_name(name), "at": at, "slot": slot,
-                     "earlier": earlier_name(name),
-                     **{key: value(name) if callable(value) else value for key, value in values.items()}}  # fmt: skip
-            line = statement.format(**known)
-            lines += [line] if width is None else [f"for k in range({width}):", f"    {line}"]
-        return lines
-
-    def _arrays(self, *kinds: Any) -> list[str]:
-        return [kind(name) for name in self.names for kind in kinds]
-
-    def write_pack(self, names: Iterable[str] | None = None, kind: str = "") -> RuleCall:
-        """Write PACK: a vertex's values, or those of some fields, into the mail."""
-        body = self._each("{mail_array}[{slot}] = {field}[{at}]", names)
-        return self._function(f"pack{kind}", ("slot", "vertex"), self._arrays(mail_name, field_name), body)
-
     def write_fetch(self) -> RuleCall:
         """Write FETCH: ask for a vertex's values before they are needed."""
-        narrow = [name for name in self.names if _declared(self.writer, name).width is None]
+        narrow = [name for name in self.names if declared_vertex(self.writer, name).width is None]
         body = self._each("prefetch({field}, {at})", narrow)
         return self._function("fetch", ("vertex",), self._arrays(field_name), body)
-
-    def write_take(self) -> RuleCall:
-        """Write TAKE: mail in the place of a vertex's values."""
-        body = self._each("{field}[{at}] = {mail_array}[{slot}]")
-        return self._function("take", ("slot", "vertex"), self._arrays(mail_name, field_name), body)
-
-    def write_reset(self, resets: set[str]) -> RuleCall:
-        """Write RESET: the value that changes nothing, for fields whose copies are emptied."""
-        names = [name for name in self.names if name in resets]
-        body = self._each("{field}[{at}] = {none}", names, none=self._identity)
-        return self._function("reset", ("vertex",), self._arrays(field_name), body)
-
-    def write_merge(self, names: Iterable[str] | None = None, kind: str = "") -> RuleCall:
-        """Write MERGE: each field, or some, by its combiner; True if any changed."""
-        body = [f"changed = {not self.names}"]  # without values there are only vertices that join
-        arrays = self._arrays(mail_name, field_name)
-        for name in self.names if names is None else names:
-            rule = combining_rule(_declared(self.writer, name))
-            if rule is None:
-                combiner = _declared(self.writer, name).combine
-                assert isinstance(combiner, Combiner)
-                text = _MERGE[combiner.name].replace("{mail}", "{mail_array}[{slot}]")
-                alone, shared = (self._each(text, [name], none=self._identity, **kind) for kind in _KINDS)
-                body += ["if is_alone:", *indent(alone), "else:", *indent(shared)]
-            else:
-                call = self.writer.call(rule, is_serial=True)
-                arrays += self.writer.state(rule)
-                value = ast.parse(f"{mail_name(name)}[slot]", mode="eval").body
-                provided = {"vertex": ast.Name("vertex"), "value": value}
-                body.append(f"if {ast.unparse(call.to_ast(provided))}: changed = True")
-        arrays = list(dict.fromkeys(arrays))
-        return self._function(f"merge{kind}", ("slot", "vertex", "is_alone"), arrays, [*body, "return changed"])
 
     def cleaning(self, hooks: dict, options: dict[str, Any], names: dict[str, str]) -> list[str]:
         """Write the end of a collection and return its statements: what is sent on is forgotten only now."""
@@ -324,21 +244,12 @@ class _Values:
     def changes(self) -> list[str]:
         """Write the search for what changed since the last exchange and return its statements."""
         self.writer.remembered.update(dict.fromkeys(self.names))
-        tests = " or ".join(f"{field_name(n)}[vertex] != {earlier_name(n)}[vertex]" for n in self.names)
-        differs = self._function("differs", ("vertex",), self._arrays(field_name, earlier_name), [f"return {tests}"])
+        differs = self.write_differs()
         listed = self.kernel("list_changes", {"DIFFERS": differs}, {}, differs.arguments)
         return [f"{listed}(thread, num_threads, control, border{tail(differs.arguments)})", *join([])]
 
     def remembering(self) -> list[str]:
         """Write what notes all values and return its statements."""
-        body = self._each("{earlier}[{at}] = {field}[{at}]")
-        remember = self._function("remember", ("vertex",), self._arrays(field_name, earlier_name), body)
+        remember = self.write_remember()
         kept = self.kernel("remember_values", {"REMEMBER": remember}, {}, remember.arguments)
         return [f"{kept}(thread, num_threads, control{tail(remember.arguments)})"]
-
-    def _identity(self, name: str) -> str:
-        """Return the text of the value that changes nothing."""
-        declared, dtype = _declared(self.writer, name), self.writer.dtypes[name]
-        assert isinstance(declared.combine, Combiner)
-        value = declared.combine.identity(dtype, declared.fill)
-        return f"np.{dtype.name}({float_text(value) if dtype.kind == 'f' else value.item()})"

@@ -16,8 +16,3 @@ def join(serial: list[str]) -> list[str]:
         "else:",
         "    await_release(control, generation)",
     ]
-
-
-def indent(lines: list[str]) -> list[str]:
-    """Return the statements one level deeper."""
-    return [f"    {line}" for line in lines]

@@ -4,11 +4,21 @@
 from __future__ import annotations
 
 from shoal.accesses import find_accesses
-from shoal.backends.cuda.generator.writer import EDGE, END, INT64, VERTEX, KernelWriter, meeting, method, place_of
+from shoal.backends.cuda.generator.exchange import announcement, emptying, visiting, write_exchanges
+from shoal.backends.cuda.generator.writer import END, INT64, VERTEX, KernelWriter, meeting, method, place_of
 from shoal.operators import Operator
 from shoal.rules import Rule
 
 NO_PIECES = "control[NUM_PIECES] = 0;"  # the next push cuts its own
+#: How a push deals edges, by the names of ``RunConfig.load_balance``: what it is called, and its last argument.
+BALANCES = {
+    "auto": ("push<{op}>", "pieces"),
+    "thread": ("push_by<ByThread, {op}>", "Ledger{}"),
+    "warp": ("push<{op}>", "Pieces<Id>{}"),
+    "block": ("push_by<ByBlock, {op}>", "Ledger{}"),
+    "lrb": ("push_by<ByBins, {op}>", "ledger"),
+    "merge-path": ("push_by<ByMergePath, {op}>", "ledger"),
+}
 
 
 def write_advance(writer: KernelWriter, operator: Operator) -> None:
@@ -24,9 +34,14 @@ def write_advance(writer: KernelWriter, operator: Operator) -> None:
     if not pushed or not pulled:
         writer.lines += pushed or pulled
         return
-    reconsider = "reconsider(control, generation, knobs, queue, indptr, max_degree);"
-    writer.lines += [f"if (control[DIRECTION] == PUSH) {reconsider}",
-                     "if (control[DIRECTION] == PULL) {", *pulled, "} else {", *pushed, "}"]  # fmt: skip
+    writer.lines += [reconsider(writer), "if (control[DIRECTION] == PULL) {", *pulled, "} else {", *pushed, "}"]
+
+
+def reconsider(writer: KernelWriter) -> str:
+    """Return the statement by which a push may turn to pull after all."""
+    agree = "Alone{}" if writer.sharing is None else "SumOfAll{world}"
+    call = f"reconsider(control, generation, knobs, queue, indptr, max_degree, {agree});"
+    return f"if (control[DIRECTION] == PUSH) {call}"
 
 
 def _methods(writer: KernelWriter, operator: Operator, *, incoming: bool) -> tuple[list[str], list[Rule]]:
@@ -34,10 +49,11 @@ def _methods(writer: KernelWriter, operator: Operator, *, incoming: bool) -> tup
     number, suffix = writer.number(operator), "in" if incoming else "out"
     rule, where = operator.rules["rule"], operator.rules.get("where")
     # Several lanes may share a source, and in the long lists of a pull a destination: only `visit_own` is alone.
-    visit = writer.flag_rule(f"visit_{number}_{suffix}", rule, EDGE)
-    methods = [method("bool visit(Index src, Index dst, Index edge) const", f"return {visit};")]
+    visit = writer.flag_rule(f"visit_{number}_{suffix}", rule, writer.edge_places)
+    body = f"return {visit};" if incoming else visiting(writer, operator, visit)
+    methods = [method("bool visit(Index src, Index dst, Index edge) const", body)]
     if incoming:
-        own = writer.flag_rule(f"visit_own_{number}", rule, EDGE, owned="dst")
+        own = writer.flag_rule(f"visit_own_{number}", rule, writer.edge_places, owned="dst")
         methods.append(method("bool visit_own(Index src, Index dst, Index edge) const", f"return {own};"))
     ask = "true" if where is None else writer.flag_rule(f"where_{number}_{suffix}", where, VERTEX)
     methods.append(method("bool where(Index vertex) const", f"return {ask};"))
@@ -63,18 +79,27 @@ def _push(writer: KernelWriter, operator: Operator) -> list[str]:
         "{",
         f"const auto op = {op};",
         f"Discover<{kind}, Id> visit{{op, indices, make_outbox<0>(control, {writer.output(operator)}), back}};",
-        f"push<{kind}>(visit, control, generation, {place_of(source)}, front, indptr, pieces);",
+        _push_call(writer, kind, "visit", place_of(source)),
         "}",
     ]
     if operator.options["direction"] == "push":
         return call
     lines = []
     if not operator.options["unique"]:
-        lines += ["if (control[HAS_PULLED_LAST] != 0) {", "clear_words(back, num_words);", meeting(), "}"]
+        lines += ["if (control[HAS_PULLED_LAST] != 0) {", "clear_words(back, num_words);", *emptying(writer, operator),
+                  meeting(), "}"]  # fmt: skip
     if source.is_queued:
         adopt = writer.serial_function("serial_adopt_queue", {"control": writer.control()}, "adopt_queue(control)", END)
         lines += ["if (control[HAS_QUEUE] == 0) {", *_to_queue(writer, operator, "front", adopt), "}"]
     return [*lines, *call]
+
+
+def _push_call(writer: KernelWriter, op: str, visit: str, place: str) -> str:
+    """Return the statement that hands every edge of a frontier to ``visit``."""
+    name, needed = BALANCES[writer.load_balance]
+    writer.uses_ledger = writer.uses_ledger or needed == "ledger"
+    writer.uses_balance = writer.uses_balance or name.startswith("push_by")
+    return f"{name.format(op=op)}({visit}, control, generation, {place}, front, indptr, {needed});"
 
 
 def _to_queue(writer: KernelWriter, operator: Operator, bitmap: str, serial: str = "") -> list[str]:
@@ -104,6 +129,7 @@ def _pull(writer: KernelWriter, operator: Operator) -> list[str]:
         "queue_to_bitmap(queue, control[BEGIN], control[END], front);",
         meeting(),
         "}",
+        *announcement(writer, operator),
     ]  # fmt: skip
     lines.append(f"pull({op}, control, control[NUM_LOCAL], front, back, remaining, in_indptr, in_indices);")
     if writer.flow.needs_queue and writer.flow.is_result(operator):
@@ -130,11 +156,13 @@ def _write_ordered(writer: KernelWriter, operator: Operator) -> None:
     op = writer.structure(operator, options, [*rules, priority], methods, weights="weights", suffix="push")
     kind = writer.name(operator, "push")
     # Where nobody asks in between, the pile's turn comes with the next superstep, which saves a meeting.
-    is_asked = writer.phase.until is not None or len(writer.flow.operators) > 1
+    is_shared = writer.sharing is not None
+    is_asked = writer.phase.until is not None or len(writer.flow.operators) > 1 or is_shared
+    agree = "LowestOfAll{world}" if is_shared else "Alone{}"
     due = [
         "if (control[PILE_DUE] != 0) {",
         f"take_lowest<{str(is_asked).lower()}>(op, control, generation, pile, "
-        "Output<Id>{queue, control[BEGIN], OUTPUT, control[NUM_VERTICES]});",
+        f"Output<Id>{{queue, control[BEGIN], OUTPUT, control[NUM_LOCAL]}}, {agree});",
         "}",
     ]
     writer.lines += [
@@ -143,13 +171,15 @@ def _write_ordered(writer: KernelWriter, operator: Operator) -> None:
         "const Pile<Id> pile{{pile_a, pile_b}, remaining};",
         *([] if is_asked else due),
         "const int side = static_cast<int>(control[PILE_SIDE]);",
-        "const Output<Id> near{queue, control[OUT_BASE], OUTPUT, control[NUM_VERTICES]};",
-        "const Output<Id> far{pile.lists[side], 0, PILE + side * LINE, control[NUM_VERTICES]};",
+        "const Output<Id> near{queue, control[OUT_BASE], OUTPUT, control[NUM_LOCAL]};",
+        "const Output<Id> far{pile.lists[side], 0, PILE + side * LINE, control[NUM_LOCAL]};",
         f"Relax<{kind}, Id> relax{{op, indices, make_outbox<0>(control, near), make_outbox<1>(control, far), back, "
         "remaining, control[CURRENT]};",
-        f"push<{kind}>(relax, control, generation, queue, control[BEGIN], control[END], front, indptr, pieces);",
+        _push_call(writer, kind, "relax", "queue, control[BEGIN], control[END]"),
     ]
-    writer.serial.one(NO_PIECES, "adopt_near(control, control[NUM_VERTICES]);")
+    writer.serial.one(NO_PIECES)
+    write_exchanges(writer, operator)
+    writer.serial.one(f"adopt_near(control, control[NUM_LOCAL]{', world' if is_shared else ''});")
     if is_asked:
         writer.lines += [writer.serial.take(), *due]
     writer.lines.append("}")

@@ -6,10 +6,11 @@ from __future__ import annotations
 import numpy as np
 
 from shoal.backends.cuda.exports import c_type
-from shoal.backends.cuda.generator.writer import EDGE, VERTEX, KernelWriter, method, place_of, wide_dtype
+from shoal.backends.cuda.generator.writer import VERTEX, KernelWriter, method, place_of, wide_dtype
+from shoal.backends.loops.flow import Source
 from shoal.backends.loops.writer import field_name
 from shoal.errors import ProgramError
-from shoal.operators import Operator
+from shoal.operators import Operator, everything
 from shoal.program import Combiner, Scalar, add
 
 _COMBINERS = {"add": "Add", "minimum": "Minimum", "maximum": "Maximum"}
@@ -45,10 +46,12 @@ def write_gather(writer: KernelWriter, operator: Operator) -> None:
     """Add the statements of a gather."""
     writer.uses_in_edges = True
     number, source = writer.number(operator), writer.flow.source(operator)
+    if writer.sharing is not None and operator.frontier is everything:
+        source = Source("0", "control[NUM_LOCAL]", is_queued=False)  # tiles are of all that the device has
     rule, finish = operator.rules["rule"], operator.rules["finish"]
     dtype = np.dtype(operator.options["dtype"])
     totals = _write_totals(writer, operator)
-    visit = writer.value_rule(f"visit_{number}", rule, EDGE, dtype)
+    visit = writer.value_rule(f"visit_{number}", rule, writer.edge_places, dtype)
     done = writer.totals_rule(operator, f"finish_{number}", finish, VERTEX, dtype)
     assert operator.combine is not None
     combine = f"{_COMBINERS[operator.combine.name]}::combine(left, right)"
@@ -58,6 +61,7 @@ def write_gather(writer: KernelWriter, operator: Operator) -> None:
         method("static Value add(Value left, Value right)", f"return {combine};"),
         method("Value visit(Index src, Index dst, Index edge) const", f"return {visit};"),
         writer.fetching(finish, "vertex"),
+        method("bool is_owned(Index vertex) const", f"return {_owned(writer)};"),
         method(f"void finish(Index vertex, Value value, {totals}& totals) const", done),
     ]
     options = {"FROM_QUEUE": source.is_queued, "HAS_TOTALS": bool(operator.into)}
@@ -67,6 +71,11 @@ def write_gather(writer: KernelWriter, operator: Operator) -> None:
     writer.lines.append(f"gather({op}, control, generation, {place_of(source)}, {edges}, {place});")
     if operator.into:
         _settle(writer, operator, totals)
+
+
+def _owned(writer: KernelWriter) -> str:
+    """Return whether a vertex is the device's own."""
+    return "true" if writer.sharing is None else "border.owner[vertex] == border.device"
 
 
 def _write_totals(writer: KernelWriter, operator: Operator) -> str:
@@ -100,7 +109,10 @@ def _partials(writer: KernelWriter, totals: str) -> str:
 def _settle(writer: KernelWriter, operator: Operator, totals: str) -> None:
     """Let the last block combine the values of all into the scalars."""
     kept = " ".join(f"{field_name(name)}[0] = total.{name}.value();" for name in operator.into)
-    total = f"const {totals} total = settle({_partials(writer, totals)});"
+    total = f"{totals} total = settle({_partials(writer, totals)});"
+    if writer.sharing is not None:
+        place = writer.totals.index(totals) * PARTIAL_BYTES
+        kept = f"total = settle_devices(control, world, posted + {place} * world[WORLD_DEVICES], total); {kept}"
     writer.serial.block(f"{{ {total} if (threadIdx.x == 0) {{ {kept} }} }}")
 
 

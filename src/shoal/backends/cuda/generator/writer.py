@@ -15,9 +15,11 @@ import numpy as np
 from shoal.accesses import find_accesses
 from shoal.backends.base import Types
 from shoal.backends.cuda.exports import Argument, Export, c_type
-from shoal.backends.loops.control import LINE, control_size
+from shoal.backends.loops.control import LINE, NUM_TRACE_COLUMNS, control_size
 from shoal.backends.loops.flow import Flow, Source
+from shoal.backends.loops.specialize import GLOBAL_IDS
 from shoal.backends.loops.writer import PhaseWriter, field_name, value_name
+from shoal.exchanges import Sharing
 from shoal.operators import Operator, Recording
 from shoal.program import Constant, Phase, Scalar, Vertex
 from shoal.rules import Rule
@@ -66,10 +68,15 @@ def method(declaration: str, body: str) -> str:
 class KernelWriter:
     """What is written so far, and what the writers of the operators need to know."""
 
-    def __init__(self, recording: Recording, phase: Phase, dtypes: dict[str, np.dtype], types: Types) -> None:
+    def __init__(
+        self, recording: Recording, phase: Phase, dtypes: dict[str, np.dtype], types: Types,
+        duplication: str | None, load_balance: str = "auto", *, grows: bool = False,
+    ) -> None:  # fmt: skip
         self.phase, self.fields, self.dtypes = phase, recording.fields, dtypes
+        self.grows = grows  # whether the kernel looks if its outputs will fit
         self.vertex, self.edge, self.weight = types
-        self.flow = Flow(recording, phase)
+        self.sharing = None if duplication is None else Sharing(recording, phase)
+        self.flow = Flow(recording, phase, self.sharing, duplication == "one-hop")
         self.rules = PhaseWriter(self.flow, phase, recording.fields, dtypes, self.weight is not None)
         self.exports: list[Export] = []
         self.functions: list[str] = []  # in Python
@@ -78,11 +85,18 @@ class KernelWriter:
         self.lines: list[str] = []
         self.serial = Serial()
         self.uses_in_edges = False
+        self.load_balance = load_balance
+        self.uses_balance = self.uses_ledger = False  # whether pushes take what is in balance.cuh
 
     @property
     def control_length(self) -> int:
         """Length of the control block."""
         return control_size(len(self.flow.operators)) + OWN_LINES * LINE
+
+    @property
+    def edge_places(self) -> dict[str, str]:
+        """What a rule over an edge is given, in C++; of several devices' edges the graph's number."""
+        return EDGE if self.sharing is None else {**EDGE, "edge": "Index(edge_ids[edge])"}
 
     def number(self, operator: Operator) -> int:
         """Return the operator's place in the step, which is part of the names of its functions."""
@@ -134,7 +148,7 @@ class KernelWriter:
 
     def _call(self, rule: Rule, owned: str | None = None) -> tuple[str, list[str]]:
         function = self.rules.rule_function(rule, owned)
-        parameters = [f"p{i}" for i in range(len(rule.parameters))]
+        parameters = [f"p{i}" for i in range(len(rule.parameters) + self.flow.is_renumbered)]
         return f"{function}({', '.join(parameters)})", parameters
 
     def export(self, name: str, arguments: list[Argument], result: np.dtype | None, title: str) -> Export:
@@ -148,6 +162,10 @@ class KernelWriter:
     def control(self) -> Argument:
         """Return the control block as a function takes it."""
         return Argument("control", INT64, str(self.control_length))
+
+    def trace(self) -> Argument:
+        """Return the trace as a function takes it."""
+        return Argument("trace", INT64, "trace_rows", NUM_TRACE_COLUMNS)
 
     def whole_field(self, name: str) -> Argument:
         """Return a field as a serial part takes it: scalars are arrays there."""
@@ -168,7 +186,12 @@ class KernelWriter:
                 found.append(Argument(places.get(name, name), INT64))
             else:
                 found.append(self._field(name))
-        return found
+        return found + self.global_ids()
+
+    def global_ids(self) -> list[Argument]:
+        """Return what every rule takes last where a device's ids are not the graph's."""
+        renumbered = Argument(GLOBAL_IDS, self.vertex, "count", is_constant=True)
+        return [renumbered] if self.flow.is_renumbered else []
 
     def _field(self, name: str) -> Argument:
         declared, dtype = self.fields[name], self.dtypes[name]
@@ -191,6 +214,8 @@ class KernelWriter:
     ) -> str:  # fmt: skip
         """Write the structure through which a kernel calls an operator's rules; return the text that makes one."""
         members = self._members({name for rule in rules for name in rule.parameters}, weights)
+        if self.sharing is not None:
+            members["border"] = ("const Border<Id>&", "border")
         constants = [
             f"static constexpr {'bool' if isinstance(value, bool) else 'Index'} {option} = {str(value).lower()};"
             for option, value in options.items()
@@ -202,7 +227,11 @@ class KernelWriter:
 
     def _members(self, used: set[str], weights: str | None) -> dict[str, tuple[str, str]]:
         """Return the members that rules need: their types, and what they are set to."""
-        members = {"count": ("Index", "control[NUM_VERTICES]")}
+        members = {"count": ("Index", "control[NUM_LOCAL]")}
+        if self.flow.is_renumbered:
+            members[GLOBAL_IDS] = ("const Id*", GLOBAL_IDS)
+        if self.sharing is not None and "edge" in used:
+            members["edge_ids"] = ("const Offset*", "edge_ids")
         if weights is not None and self.weight is not None and "weight" in used:
             members["weights"] = (f"const {c_type(self.weight)}*", weights)
         for name, slot in CARRIED.items():
@@ -211,15 +240,18 @@ class KernelWriter:
         for name, declared in self.fields.items():
             if name not in used:
                 continue
-            kind, place = c_type(self.dtypes[name]), field_name(name)
             if isinstance(declared, Scalar):
-                members[value_name(name)] = (kind, f"{place}[0]")
-            elif isinstance(declared, Constant) and declared.is_array:
-                members[place] = (f"const {kind}*", place)
-                members[f"length_{name}"] = ("Index", f"length_{name}")
+                members[value_name(name)] = (c_type(self.dtypes[name]), f"{field_name(name)}[0]")
             else:
-                members[place] = (kind if isinstance(declared, Constant) else f"{kind}*", place)
+                members |= self.whole_members(name)
         return members
+
+    def whole_members(self, name: str) -> dict[str, tuple[str, str]]:
+        """Return the members for a field as a serial part has it."""
+        declared, kind, place = self.fields[name], c_type(self.dtypes[name]), field_name(name)
+        if isinstance(declared, Constant) and declared.is_array:
+            return {place: (f"const {kind}*", place), f"length_{name}": ("Index", f"length_{name}")}
+        return {place: (kind if isinstance(declared, Constant) else f"{kind}*", place)}
 
     def fetching(self, rule: Rule, place: str) -> str:
         """Return the method that begins to load what a rule reads at the vertex that one of its parameters names."""
@@ -236,9 +268,14 @@ class KernelWriter:
         return f"Output<Id>{{queue, {self.flow.target(operator)}}}"
 
 
+def array_of(source: Source) -> str:
+    """Return the array that an operator's vertices are in, or none."""
+    return source.array if source.is_queued else "(const Id*)nullptr"
+
+
 def place_of(source: Source) -> str:
     """Return the vertices of an operator as kernels take them: an array, or none, and its bounds."""
-    return f"{source.array if source.is_queued else '(const Id*)nullptr'}, {source.begin}, {source.end}"
+    return f"{array_of(source)}, {source.begin}, {source.end}"
 
 
 def wide_dtype(dtype: np.dtype) -> np.dtype:

@@ -86,6 +86,17 @@ INLINE void add_up(Index* control, int slot, Index value) {
     }
 }
 
+// Add up the edges of the frontier's queue in FRONTIER_EDGES; all threads call it, and meet before they ask for the sum.
+template <class Vertex, class Edge>
+INLINE void count_frontier_edges(Index* control, const Vertex* queue, const Edge* indptr) {
+    Index num_edges = 0;
+    for (Index position = control[BEGIN] + thread_in_grid(); position < control[END]; position += threads_in_grid()) {
+        Index vertex = queue[position];
+        num_edges += Index(indptr[vertex + 1]) - Index(indptr[vertex]);
+    }
+    add_up(control, FRONTIER_EDGES, num_edges);
+}
+
 // Begin to load a number into the nearest cache; nobody waits for it.  A prefetch does not come as far, and a load that
 // nobody uses is left out.  On an H200 a kernel that reads a number, stores another in its place and a third elsewhere
 // takes six times as long if it reads just before it stores.
@@ -207,10 +218,11 @@ INLINE void bitmap_to_queue(Index* control, const Word32* bitmap, Index num_word
     }
 }
 
+// Make a device's vertices an output: those in a table, or all.
 template <class Vertex>
-INLINE void list_everything(Vertex* queue, Index base, Index num_vertices) {
-    for (Index vertex = thread_in_grid(); vertex < num_vertices; vertex += threads_in_grid()) {
-        queue[base + vertex] = static_cast<Vertex>(vertex);
+INLINE void list_everything(const Vertex* table, Vertex* queue, Index base, Index count) {
+    for (Index place = thread_in_grid(); place < count; place += threads_in_grid()) {
+        queue[base + place] = table == nullptr ? static_cast<Vertex>(place) : table[place];
     }
 }
 

@@ -7,6 +7,7 @@
 // the near ones when it fell, and is dropped.  (Near-far: Davidson, Baxter, Garland, Owens, IPDPS 2014.)
 #pragma once
 
+#include "pull.cuh"
 #include "push.cuh"
 
 namespace shoal {
@@ -53,9 +54,9 @@ struct Relax {
 
 // Make the vertices of the lowest number in the pile the frontier; all blocks call it, when no near vertex is left: at
 // the end of a superstep, or at the begin of the next.
-template <bool IS_END, class Op, class Vertex>
+template <bool IS_END, class Op, class Vertex, class Agree>
 INLINE void take_lowest(const Op& op, Index* control, Index& generation, const Pile<Vertex>& pile,
-                        const Output<Vertex>& near) {
+                        const Output<Vertex>& near, Agree agree) {
     const int side = static_cast<int>(control[PILE_SIDE]);
     const Index count = control[PILE + side * LINE], before = control[CURRENT];
     Index lowest = NEVER;
@@ -65,9 +66,9 @@ INLINE void take_lowest(const Op& op, Index* control, Index& generation, const P
     }
     for (int step = WARP / 2; step > 0; step /= 2) lowest = smaller(lowest, __shfl_xor_sync(ALL_LANES, lowest, step));
     if (lane() == 0 && lowest != NEVER) atomicMin(control + LOWEST, lowest);
-    meet(control, generation, [](Index* control) {
+    meet(control, generation, [=](Index* control) {
         if (threadIdx.x == 0) {
-            control[CURRENT] = control[LOWEST];
+            control[CURRENT] = agree(control, control[LOWEST]);
             control[LOWEST] = NEVER;
         }
     });

@@ -11,9 +11,12 @@
 
 namespace shoal {
 
+// Sums are rounded by themselves, never together with the product before them: that would depend on the way it came.
 struct Add {
     template <class T>
     static INLINE T combine(T left, T right) { return left + right; }
+    static INLINE float combine(float left, float right) { return __fadd_rn(left, right); }
+    static INLINE double combine(double left, double right) { return __dadd_rn(left, right); }
 };
 struct Minimum {
     template <class T>
@@ -226,6 +229,7 @@ INLINE void gather_tile(const Op& op, const Vertex* sources, Index begin, Index 
         bool is_mine = position < end;
         if (is_mine) {
             dst = vertex_at<Op>(sources, position);
+            is_mine = op.is_owned(dst);
             start = indptr[dst];
             degree = Index(indptr[dst + 1]) - start;
             op.fetch(dst);

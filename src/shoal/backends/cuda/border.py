@@ -1,0 +1,155 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Border: what one of several devices has beside its shard, to exchange values with the others; and what all share.
+
+`Shared` is there once per phase: the block by which devices meet, the schedule, and every device's mail.  Mail lies
+with its sender; kernels of other GPUs read it there, or in the host's memory if they cannot.
+"""
+
+from __future__ import annotations
+
+import functools
+import itertools
+from collections.abc import Iterable, Sequence
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from shoal.backends.cuda.device import Shard, import_cupy, num_words, upload
+from shoal.backends.cuda.generator import PhaseSource
+from shoal.backends.loops import control as slot
+from shoal.backends.loops.control import FORWARDS, world_size
+from shoal.backends.loops.mail import count_receivers, mail_sizes
+
+if TYPE_CHECKING:
+    from shoal.strategies.communication import Schedule
+    from shoal.strategies.subgraph import Subgraph
+
+POINTER = np.dtype(np.uint64)
+
+
+class Shared:
+    """What the devices of one phase have in common."""
+
+    def __init__(self, shards: Sequence[Shard], schedule: Schedule, source: PhaseSource, state: dict[str, Any]) -> None:
+        self.shards, self.schedule, self.source = shards, schedule, source
+        parts = [part_of(shard) for shard in shards]
+        count = len(parts)
+        self.is_reachable = can_reach({shard.device.number for shard in shards})
+        world = np.zeros(world_size(count), np.int64)
+        world[slot.WORLD_DEVICES] = count
+        world[slot.WORLD_ROUTED] = schedule.is_routed
+        world[slot.WORLD_FORWARDS] = FORWARDS[schedule.forwards]
+        world[slot.WORLD_ROUNDS] = schedule.num_rounds
+        sizes = mail_sizes(parts, schedule)
+        self.mail_at = np.cumsum(sizes, axis=1) - sizes  # in a sender's own mail
+        lengths = sizes.sum(axis=1).tolist()
+        has_bits = source.flow.pulls and parts[0].global_ids is None
+        words = num_words(parts[0].num_local) if has_bits else 0
+        self.world = self._array(shards[0], world.shape, world.dtype)
+        self.world.set(world)
+        self.mail_ids = self._of_each(lengths, (), parts[0].owned.dtype)
+        self.mail_bits = self._of_each([words] * count, (), np.dtype(np.uint32))
+        self.mail = {name: self._of_each(lengths, state[name].shape[1:], state[name].dtype) for name in source.mailed}
+        self.posted = self._array(shards[0], (max(source.partial_bytes * count, 1),), np.dtype(np.uint8))
+        self.tables = (schedule.receive_indptr, schedule.receive_peers, count_receivers(schedule))
+
+    def _of_each(self, lengths: list[int], shape: tuple[int, ...], dtype: np.dtype) -> list[Any]:
+        """Return an array for every sender."""
+        return [self._array(shard, (max(length, 1), *shape), dtype)
+                for shard, length in zip(self.shards, lengths, strict=True)]  # fmt: skip
+
+    def _array(self, shard: Shard, shape: tuple[int, ...], dtype: np.dtype) -> Any:
+        """Return an array on a device that all devices can reach, or in the host's memory, which all can."""
+        cupy = import_cupy()
+        with shard.device.use():
+            if self.is_reachable:
+                return cupy.empty(shape, dtype)
+            pinned = cupy.cuda.alloc_pinned_memory(int(np.prod(shape)) * dtype.itemsize)
+            memory = cupy.cuda.UnownedMemory(pinned.ptr, pinned.size(), pinned, shard.device.number)
+            return cupy.ndarray(shape, dtype, cupy.cuda.MemoryPointer(memory, 0))
+
+    def bytes_of(self, device: int) -> int:
+        """Return the bytes of a device's mail, and of its part of what belongs to none."""
+        own = [self.mail_ids[device], self.mail_bits[device], *(arrays[device] for arrays in self.mail.values())]
+        return sum(array.nbytes for array in own) + (self.world.nbytes + self.posted.nbytes) // len(self.shards)
+
+
+class Border:
+    """One device's side of the exchanges."""
+
+    def __init__(self, shard: Shard, shared: Shared, shares_own: bool, state: dict[str, Any]) -> None:
+        cupy = import_cupy()
+        self.shard, self.part, self.shared, self.shares_own = shard, part_of(shard), shared, shares_own
+        words, vertex = num_words(self.part.num_local), self.part.owned.dtype
+        self.listed = cupy.empty(max(self.part.num_local, 1), vertex)
+        self.dirty, self.voices = (cupy.zeros(max(words, 1), cupy.uint32) for _ in range(2))
+        self.mail_counts = cupy.zeros(self.part.num_devices, cupy.int64)
+        self.earlier = {name: cupy.empty_like(state[name]) for name in shared.source.remembered}
+        self.receive_at, self.receive_from, self.num_receivers = upload(shared.tables)
+        self.mail_at = cupy.asarray(shared.mail_at)
+        lists = (shared.mail_ids, shared.mail_bits, *shared.mail.values())
+        self.mail_ids, self.mail_bits, *self.mail = (_pointers(arrays) for arrays in lists)
+
+    def arguments(self) -> list[Any]:
+        """Return what the kernel takes behind its other arguments."""
+        tables, shared = part_tables(self.shard), self.shared
+        return [
+            shared.world, tables["owner"], tables["address"], tables["global_ids"], tables["owned"], self.listed,
+            self.dirty, self.voices, self.receive_at, self.receive_from, self.num_receivers, self.mail_at,
+            self.mail_ids, self.mail_bits, self.mail_counts, tables["copy_at"], tables["copy_peers"],
+            tables["copy_ids"], self._edge_ids(), shared.posted, *self.mail, *self.earlier.values(),
+        ]  # fmt: skip
+
+    def _edge_ids(self) -> Any:
+        """Return the graph's numbers of the device's edges, if a rule asks for them."""
+        operators = self.shared.source.flow.operators
+        if not any("edge" in rule.parameters for operator in operators for rule in operator.rules.values()):
+            return None
+        return import_cupy().asarray(self.part.edge_ids())
+
+    @property
+    def nbytes(self) -> int:
+        """Bytes of what is the device's own."""
+        own = (self.listed, self.dirty, self.voices, self.mail_counts, self.mail_at, *self.earlier.values())
+        return sum(array.nbytes for array in own)
+
+
+def part_of(shard: Shard) -> Subgraph:
+    """Return the part of the graph that one of several devices has."""
+    assert shard.part is not None
+    return shard.part
+
+
+def part_tables(shard: Shard) -> dict[str, Any]:
+    """Return the tables of a part on its GPU: who owns a vertex, and who has copies; they are kept with the shard."""
+    if shard.tables is None:
+        part = part_of(shard)
+        copy_at, copy_peers, copy_ids = part.copies()
+        arrays = {"owner": part.owner, "address": part.address, "global_ids": part.global_ids, "owned": part.owned,
+                  "copy_at": copy_at, "copy_peers": copy_peers, "copy_ids": copy_ids}  # fmt: skip
+        shard.tables = dict(zip(arrays, upload(arrays.values()), strict=True))
+    return shard.tables
+
+
+def _pointers(arrays: Iterable[Any]) -> Any:
+    """Return a table of addresses on the current GPU."""
+    return import_cupy().asarray(np.array([array.data.ptr for array in arrays], POINTER))
+
+
+def can_reach(numbers: Iterable[int]) -> bool:
+    """Whether kernels of each of some GPUs can read the memory of the others; access is opened where it can be."""
+    return all(_open_access(here, there) for here, there in itertools.permutations(sorted(numbers), 2))
+
+
+@functools.cache
+def _open_access(here: int, there: int) -> bool:
+    runtime = import_cupy().cuda.runtime
+    if not runtime.deviceCanAccessPeer(here, there):
+        return False
+    with import_cupy().cuda.Device(here):
+        try:
+            runtime.deviceEnablePeerAccess(there)
+        except runtime.CUDARuntimeError as error:
+            if "AlreadyEnabled" not in str(error):
+                raise
+    return True
