@@ -28,7 +28,9 @@ ROOT = Path(__file__).resolve().parents[1]
 RESULTS = ROOT / "benchmarks" / "results"
 PAGES = (ROOT / "docs" / "performance.md", ROOT / "README.md")
 #: What a page may ask for.
-TABLES = ("comparison", "summary", "user_program", "devices", "gpu", "gpu_many", "memory", "startup")
+TABLES = (
+    "comparison", "summary", "user_program", "devices", "gpu", "gpu_user_program", "gpu_many", "memory", "startup",
+)  # fmt: skip
 NOT_MEASURED = ["Not measured yet: see `benchmarks/README.md`."]
 _BLOCK = re.compile(r"(<!-- table: begin (\w+) -->\n).*?(<!-- table: end -->)", re.DOTALL)
 

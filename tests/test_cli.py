@@ -435,6 +435,7 @@ def test_reader_that_stops_early_is_no_error(folder):
     assert process.wait() in (0, 1)
 
 
+@pytest.mark.host_only("observers see runs on the CPU only")
 @pytest.mark.skipif(not hasattr(os, "openpty"), reason="needs a terminal to watch")
 def test_terminal_shows_progress_and_ctrl_c_ends_it(folder):
     shoal.write(shoal.generate.rmat(13, weights=(1, 9)), "large.shoal")

@@ -14,6 +14,7 @@ import pytest
 
 import shoal
 from graphs import from_pairs, random_graph
+from shoal.algorithms.verify_bfs import verify_bfs
 from shoal.cli import main
 
 ROOT = Path(__file__).resolve().parents[1]
@@ -102,6 +103,20 @@ def test_hops_are_those_of_bfs(graph, devices):
     level = shoal.run(load("hops").Hops(), graph, source=3, devices=devices).level
     distance = shoal.bfs(graph, 3).distance
     assert np.where(distance < 0, 2**31 - 1, distance).tolist() == level.tolist()
+
+
+@pytest.mark.parametrize("devices", ["auto", "cpu:3"])
+def test_a_search_is_bfs(graph, devices):
+    found = shoal.run(load("search").Search(), graph, source=3, devices=devices)
+    assert found.distance.tolist() == shoal.bfs(graph, 3).distance.tolist()
+    verify_bfs(graph, 3, found.distance, found.parent)
+
+
+@pytest.mark.parametrize("devices", ["auto", "cpu:3"])
+def test_ranks_are_those_of_pagerank(graph, devices):
+    found = shoal.run(load("ranks").Ranks(), graph, degree=graph.degree, devices=devices)
+    assert (graph.degree == 0).any()
+    np.testing.assert_allclose(found.rank, shoal.pagerank(graph, iterations=20).rank, rtol=1e-4)
 
 
 @pytest.mark.parametrize("devices", ["auto", "cpu:3"])

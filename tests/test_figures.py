@@ -147,6 +147,7 @@ def test_figures_keep_their_bounds():
         ("startup", "--scale 8 --repetitions 1 --calls 5", 8),
         ("memory", "--scale 8 --repetitions 1", 8),
         ("user_program", "--scale 8 --repetitions 1", 8),
+        ("gpu_user_program", "--scale 8 --repetitions 2 --devices cpu", 15),
         ("devices", "--scale 8 --memory-scale 8 --repetitions 1 --path-length 50 --data missing", 10),
     ],
 )

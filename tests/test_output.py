@@ -1,6 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """output="device": results are the device's own arrays, derived where these are, and everything a result does works."""
 
+import importlib
+
 import numpy as np
 import pytest
 
@@ -12,7 +14,6 @@ from far_arrays import FarArray
 from graphs import from_pairs, random_graph
 from samples import SIX, Hops, Totals, everyone
 from shoal import Constant, Phase, Program, Vertex, compute, everything, rule
-from shoal.algorithms import bfs as bfs_module
 
 pytestmark = pytest.mark.host_only("a CPU in a GPU's place; tests/gpu has the same with a GPU")
 
@@ -46,7 +47,8 @@ CALLS = {
 @pytest.fixture
 def far(monkeypatch):
     """A CPU whose arrays are as far away as a GPU's."""
-    monkeypatch.setattr(bfs_module, "MAX_BATCH", 2)  # a batch of three is two batches
+    # A batch of three is two batches.
+    monkeypatch.setattr(importlib.import_module("shoal.algorithms.bfs"), "MAX_BATCH", 2)
     far_arrays.install(monkeypatch)
 
 
