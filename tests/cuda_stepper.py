@@ -19,7 +19,6 @@ from cuda_fake import FakeGPU
 from shoal import Phase, Program, Vertex, advance, atomic, compute, filter, rule
 from shoal.backends.base import Reason
 from shoal.backends.cuda import phase_run
-
 from shoal.backends.cuda.generator.phase import PARAMETERS
 from shoal.backends.loops import control as slot
 
