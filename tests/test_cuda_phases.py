@@ -36,6 +36,7 @@ from shoal.backends.cuda.compiler import compile_parts, link
 from shoal.backends.cuda.device import find_device
 from shoal.backends.cuda.phases import load_phase
 from shoal.config import AXES
+from test_operators import Gathered
 
 pytestmark = pytest.mark.host_only("compiles, and runs nothing")
 
@@ -188,25 +189,42 @@ def test_every_load_balance_compiles(name):
             assert compile_parts(text, READ_ARCH)
 
 
-def test_a_rule_that_cannot_be_compiled_is_named():
-    class Wrong(Program):
-        level = Vertex("int32")
-        table = Constant("int32", is_array=True)
+class Wrong(Program):
+    level = Vertex("int32")
+    table = Constant("int32", is_array=True)
 
-        @rule
-        def spoil(vertex, level, table):
-            atomic.add(table, 0, level[vertex])
+    def __init__(self, used):
+        self.used = used
 
-        def step(self, frontier):
-            compute(everything, self.spoil)
+    @rule
+    def spoil(vertex, level, table):
+        atomic.add(table, 0, level[vertex])
 
-        def phases(self):
-            return [Phase(self.step, max_supersteps=1)]
+    @rule
+    def take_root(vertex, level):
+        level[vertex] = np.sqrt(float(vertex))
 
-    program = Wrong()
+    def step(self, frontier):
+        compute(everything, getattr(self, self.used))
+
+    def phases(self):
+        return [Phase(self.step, max_supersteps=1)]
+
+
+@pytest.mark.parametrize(
+    ("name", "reason"), [("spoil", "cannot change a constant"), ("take_root", "there is no .*sqrt.* there; .* math")]
+)
+def test_a_rule_that_cannot_be_compiled_is_named(name, reason):
+    program = Wrong(name)
     loaded = load_phase(program, program.phases()[0], TYPES[0], "auto")
-    with pytest.raises(ProgramError, match=r"rule 'spoil' \(.*cannot change a constant"):
+    with pytest.raises(ProgramError, match=rf"rule '{name}' \(.*{reason}"):
         loaded.cubin("sm_90")
+
+
+def test_many_gathers_in_a_step_have_room():
+    """Five of them: with shared memory of its own for each, a phase would have more than there is."""
+    program = Gathered()
+    assert load_phase(program, program.phases()[0], TYPES[0], "auto").cubin("sm_90")
 
 
 def test_cubins_are_kept(tmp_path, monkeypatch):

@@ -20,7 +20,10 @@ from shoal.backends.cuda.phases import load_phase
 from shoal.backends.loops.control import EDGES
 from shoal.config import AXES
 
-pytestmark = pytest.mark.skipif(COMPILER is None, reason="needs g++ or clang++")
+pytestmark = [
+    pytest.mark.skipif(COMPILER is None, reason="needs g++ or clang++"),
+    pytest.mark.host_only("for machines without a GPU"),
+]
 
 NUM_BLOCKS, BLOCK_WARPS = 3, 2
 NUM_PUSHES = 2  # one after the other: the second finds all as the first did

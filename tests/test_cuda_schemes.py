@@ -29,6 +29,8 @@ from shoal.memory import estimate_memory
 from shoal.strategies import memory
 from shoal.strategies.memory import SCHEMES, Allowance, Budget
 
+pytestmark = pytest.mark.host_only("for machines without a GPU")
+
 GRAPHS = {
     "path": path_graph(300),
     "star": star_graph(500),

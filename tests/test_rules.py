@@ -95,13 +95,22 @@ def test_globals_numpy_math_and_other_rules():
         for i in range(SMALL):
             total += cubed(i) if IS_ON else 0
         count[vertex] = total + offset + limit + level + num_vertices
-        share[vertex] = np.sqrt(HALF) + math.floor(2.7) + SINGLE + abs(min(-1, 5))
+        share[vertex] = math.sqrt(HALF) + math.floor(2.7) + SINGLE + abs(min(-1, 5)) + np.maximum(HALF, SMALL)
         if share[vertex] > NOWHERE:
             share[vertex] = np.nan
 
     result = apply(everything_allowed)
     assert set(result.count) == {0 + 1 + 8 + 100 + 9 + 5 + 4}
-    assert set(result.share) == {np.sqrt(0.5) + 2 + 0.25 + 1}
+    assert set(result.share) == {np.sqrt(0.5) + 2 + 0.25 + 1 + 3}
+
+
+@pytest.mark.host_only("numba-cuda has some of NumPy's functions only, and math's")
+def test_functions_of_numpy():
+    @rule
+    def rooted(vertex, share):
+        share[vertex] = np.sqrt(HALF) + np.exp(0.0) + np.floor(2.5)
+
+    assert set(apply(rooted).share) == {np.sqrt(0.5) + 1 + 2}
 
 
 def test_a_negative_constant_is_one_number():

@@ -110,6 +110,9 @@ def _compile(module: str, export: Export, arch: str) -> bytes:
         )  # fmt: skip
     except (errors.NumbaError, cuda_errors.NumbaError) as error:  # types are Numba's own, if it is there
         raise ProgramError(f"{export.title} cannot be compiled for a GPU: {_reason(error)}") from None
+    except KeyError as error:  # a function of NumPy that Numba knows on a CPU only
+        raise ProgramError(f"{export.title} cannot be compiled for a GPU: there is no {error} there; "
+                           "take the function of math, if there is one") from None  # fmt: skip
     return code
 
 

@@ -184,13 +184,19 @@ INLINE typename Op::Value gather_few(const Op& op, Index dst, Index start, int d
     return value;
 }
 
+// Room of a warp, one for all gathers of a phase: all blocks meet between any two, and a room for each would be too much.
+INLINE Word64* staged_room() {
+    __shared__ Word64 rooms[BLOCK_WARPS * STAGED];
+    return rooms + threadIdx.x / WARP * STAGED;
+}
+
 // Return the value of a lane's own vertex: the edges of all lanes are laid end to end and dealt to them, and what they
 // find goes through shared memory.
 template <class Op, class Vertex>
 INLINE typename Op::Value gather_short(const Op& op, Index dst, Index start, int degree, const Vertex* indices) {
     using Value = typename Op::Value;
-    __shared__ Value rooms[BLOCK_WARPS * STAGED];
-    Value* const room = rooms + threadIdx.x / WARP * STAGED;
+    static_assert(sizeof(Value) == sizeof(Word64), "a value is a word");
+    Value* const room = reinterpret_cast<Value*>(staged_room());
     Value value = Op::zero();
     const int behind = scan_warp(degree), begin = behind - degree;
     const int total = __shfl_sync(ALL_LANES, behind, WARP - 1);
