@@ -20,6 +20,8 @@ import numpy as np
 from shoal.backends.cuda.compiler import HEADERS
 
 COMPILER = shutil.which("g++") or shutil.which("clang++")
+#: Libraries that are loaded beside one another must not share the variables that stand for CUDA's.
+OPTIONS = ("-std=c++17", "-w", "-fno-gnu-unique")
 #: Kernels loop over what more threads would do.
 MAX_BLOCKS = 3
 BLOCK = 256
@@ -99,7 +101,7 @@ def make_loader(folder: Path):
 def _compile(text: str, folder: Path) -> Path:
     number = len(list(folder.glob("*.cpp")))
     source, library = folder / f"kernels{number}.cpp", folder / f"kernels{number}.so"
-    options = [COMPILER, "-std=c++17", "-w", f"-I{Path(__file__).parent}", f"-I{HEADERS}"]
+    options = [COMPILER, *OPTIONS, f"-I{Path(__file__).parent}", f"-I{HEADERS}"]
     source.write_text(f'#include "cuda_on_host.hpp"\n{text}')
     expanded = subprocess.run([*options, "-E", source], check=True, capture_output=True, text=True).stdout
     names = re.findall(r'extern "C"\s+void\s+(\w+)\s*\(', expanded)

@@ -11,7 +11,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from cuda_on_host import COMPILER
+from cuda_on_host import COMPILER, OPTIONS
 from shoal.algorithms.bfs import BFS
 from shoal.backends.cuda.buffers import NUM_BINS
 from shoal.backends.cuda.compiler import HEADERS
@@ -99,8 +99,8 @@ def library(tmp_path_factory):
     assert count == 1
     source, found = folder / "push.cpp", folder / "push.so"
     source.write_text("\n".join(['#include "cuda_grid_on_host.hpp"', constants, DRIVER, *_entries()]))
-    options = ["-std=c++17", "-w", "-O1", "-shared", "-fPIC", "-pthread", f"-I{folder}", f"-I{Path(__file__).parent}"]
-    subprocess.run([COMPILER, *options, source, "-o", found], check=True)
+    options = ["-O1", "-shared", "-fPIC", "-pthread", f"-I{folder}", f"-I{Path(__file__).parent}"]
+    subprocess.run([COMPILER, *OPTIONS, *options, source, "-o", found], check=True)
     return ctypes.CDLL(str(found))
 
 
