@@ -19,10 +19,9 @@ from cuda_fake import FakeGPU
 from shoal import Phase, Program, Vertex, advance, atomic, compute, filter, rule
 from shoal.backends.base import Reason
 from shoal.backends.cuda import phase_run
+from shoal.backends.cuda.generator.advance import RECONSIDER
 from shoal.backends.cuda.generator.phase import PARAMETERS
 from shoal.backends.loops import control as slot
-
-RECONSIDER = "reconsider(control, generation, knobs, queue, indptr, max_degree, Alone{});"
 
 _HEADER = "from shoal.backends.cuda.intrinsics import *\n"
 PULL_COST, USUAL_KNOB = 0.25, 0.01  # as in kernels/pull.cuh
@@ -113,7 +112,7 @@ class SearchKernel:
         if "serial_settle_room" not in self.serial:
             assert control[slot.REASON] != Reason.NEEDS_MEMORY
         elif control[slot.REASON] == Reason.NEEDS_MEMORY and control[slot.HAS_QUEUE] != 0:
-            if self.source.text.count(RECONSIDER) > 1:
+            if self.source.text.count(RECONSIDER.format(agree="Alone{}")) > 1:
                 self.reconsider()
             self.serial["serial_settle_room"](control, given.trace, self.count_edges(self.frontier()))
 

@@ -127,6 +127,15 @@ class Sharing:
         is_limited = self.asks_frontier(number)
         return self._ordered(self.touched[number].pulled_reads - self.replicated) if is_limited else ()
 
+    def pulled_resets(self, number: int) -> tuple[str, ...]:
+        """Return the fields whose copies hold what a pull was told, and that a push needs empty again."""
+        resets = self.resets(number)
+        return tuple(name for name in self.announced(number) if name in resets)
+
+    def is_announced_by_push(self, number: int) -> bool:
+        """Whether devices that are told of everything know of a pull's frontier, and its values, from the push."""
+        return self.reaches_all(number) and set(self.announced(number)) <= set(self.collected(number))
+
     def exchanges(self, number: int) -> list[Exchange]:
         """Return the exchanges behind an operator, in order."""
         found = []

@@ -127,7 +127,7 @@ def _place_shards(graph: Graph, config: RunConfig, path: str) -> Placed:
             raise ArgumentError(f"{name}={value!r} does not fit: the parts in shards={path!r} are of {fitting!r}")
     owner = np.empty(graph.num_vertices, np.uint16)
     for part in parts:
-        owner[part.owned if part.global_ids is None else part.global_ids[part.owned]] = part.device
+        owner[part.owned_ids] = part.device
     placed = Placed(graph, devices, manifest.num_devices, manifest.partition, manifest.duplication, owner)
     if manifest.num_devices > 1:
         placed.keep_parts(manifest.duplication, parts, with_in_edges=manifest.has_in_edges)

@@ -62,6 +62,11 @@ class Subgraph:
         return self.owned.size
 
     @property
+    def owned_ids(self) -> np.ndarray:
+        """The graph's ids of the owned vertices, ascending."""
+        return self.owned if self.global_ids is None else self.global_ids[self.owned]
+
+    @property
     def num_edges(self) -> int:
         """Number of edges that leave owned vertices."""
         return self.out_edges.indices.size

@@ -9,26 +9,21 @@ from __future__ import annotations
 
 from typing import Any
 
-import numpy as np
-
 from shoal.backends.base import Reason
 from shoal.backends.cpu.border import Shared
 from shoal.backends.cpu.phase_run import PhaseRun
 from shoal.backends.cpu.threads import run_threads
 from shoal.backends.loops import control as slot
+from shoal.backends.loops.together import RunsTogether
 from shoal.errors import OutOfMemoryError, ShoalError
 
 
-class ManyRuns:
+class ManyRuns(RunsTogether):
     """The runs of one phase on all devices; `resume` until it is done."""
 
     def __init__(self, runs: list[PhaseRun], shared: Shared) -> None:
-        self.runs, self.shared = runs, shared
+        super().__init__(runs, shared)
         self.places = [(run, thread) for run in runs for thread in range(run.num_threads)]
-        if runs[0].phase.begin == "replay":  # a device knows only its own part of what was kept
-            total = sum(int(run.control[slot.LOCAL_SIZE]) for run in runs)
-            for run in runs:
-                run.control[slot.SIZE] = total
 
     def resume(self) -> Reason:
         """Run until the loops come back and return why."""
@@ -55,27 +50,3 @@ class ManyRuns:
         for run in self.runs:
             run.stop()
         self.shared.world[slot.WORLD_ABANDONED] = 1
-
-    def grow(self) -> None:
-        """Give more memory to the devices that need it."""
-        for run in self.runs:
-            run.grow()
-
-    @property
-    def is_empty(self) -> bool:
-        """Whether there is nothing to do at all, on any device."""
-        return all(run.is_empty for run in self.runs)
-
-    def take_rows(self) -> list[list[np.ndarray]]:
-        """Hand over the rows of the trace since the last time, by device."""
-        return [rows for run in self.runs for rows in run.take_rows()]
-
-    @property
-    def peaks(self) -> list[int]:
-        """The most memory that each device's buffers took, with its share of what is for all."""
-        return [run.peaks[0] + self.shared.bytes_of(number) for number, run in enumerate(self.runs)]
-
-    @property
-    def room_factor(self) -> float:
-        """The most room that an output got on a device, in parts of its vertices."""
-        return max(run.room_factor for run in self.runs)

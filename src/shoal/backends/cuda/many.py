@@ -21,6 +21,7 @@ from shoal.backends.cuda.phase_run import PhaseRun, await_all, write_beside
 from shoal.backends.cuda.phases import LoadedPhase
 from shoal.backends.cuda.room import Room
 from shoal.backends.loops import control as slot
+from shoal.backends.loops.together import RunsTogether
 from shoal.errors import ShoalError
 from shoal.exchanges import Sharing
 from shoal.program import Field, Phase, Scalar, Vertex
@@ -81,10 +82,11 @@ class ManyGPUs:
         if number > 0:
             self._refresh_copies(sharing)
         self._empty_copies(sharing)
-        shared = self.rooms[0].fit(lambda: Shared(self.shards, self.schedule, code.source, self.states[0]))
+        with self.shards[0].device.use():
+            shared = self.rooms[0].fit(lambda: Shared(self.shards, self.schedule, code.source, self.states[0]))
         runs = []
-        for number, (shard, room) in enumerate(zip(self.shards, self.rooms, strict=True)):
-            make = functools.partial(self._make_run, number, code, phase, shared, frontier, allowances[number])
+        for device, (shard, room) in enumerate(zip(self.shards, self.rooms, strict=True)):
+            make = functools.partial(self._make_run, device, code, phase, shared, frontier, allowances[device])
             with shard.device.use():
                 runs.append(room.fit(make))
         return ManyRuns(runs, shared)
@@ -135,11 +137,10 @@ class ManyGPUs:
         """Put the owners' values, and the scalars, into the whole state."""
         for shard, own in zip(self.shards, self.states, strict=True):
             part = part_of(shard)
-            vertices = part.owned if part.global_ids is None else part.global_ids[part.owned]
             with shard.device.use():
                 owned = import_cupy().asarray(part.owned)
                 for name in self.vertex_names:
-                    state[name][vertices] = own[name][owned].get()
+                    state[name][part.owned_ids] = own[name][owned].get()
         self._end_scalars(state)
 
     def hand_over(self, state: dict[str, Any]) -> None:
@@ -150,8 +151,7 @@ class ManyGPUs:
                 whole = import_cupy().empty(state[name].shape, state[name].dtype)
             for shard, own in zip(self.shards, self.states, strict=True):
                 part = part_of(shard)
-                vertices = part.owned if part.global_ids is None else part.global_ids[part.owned]
-                _hand_over(shard, own[name], part.owned, first, whole, vertices)
+                _hand_over(shard, own[name], part.owned, first, whole, part.owned_ids)
             state[name] = whole
         self._end_scalars(state)
 
@@ -172,15 +172,8 @@ def _hand_over(giver: Shard, source: Any, here: np.ndarray, taker: Shard, target
         target[cupy.asarray(there)] = cupy.asarray(values)
 
 
-class ManyRuns:
+class ManyRuns(RunsTogether):
     """The runs of one phase on all devices; `resume` until it is done."""
-
-    def __init__(self, runs: list[PhaseRun], shared: Shared) -> None:
-        self.runs, self.shared = runs, shared
-        if runs[0].phase.begin == "replay":  # a device knows only its own part of what was kept
-            total = sum(int(run.control[slot.LOCAL_SIZE]) for run in runs)
-            for run in runs:
-                run.control[slot.SIZE] = total
 
     def resume(self) -> Reason:
         """Run until the kernels come back, and return why."""
@@ -219,30 +212,6 @@ class ManyRuns:
         """Let nobody wait for a device that will not come."""
         place = self.shared.world[slot.WORLD_ABANDONED : slot.WORLD_ABANDONED + 1]
         write_beside(self.runs[0].shard, place, 1)
-
-    @property
-    def is_empty(self) -> bool:
-        """Whether there is nothing to do at all, on any device."""
-        return all(run.is_empty for run in self.runs)
-
-    def grow(self) -> None:
-        """Give more memory to the devices that need it."""
-        for run in self.runs:
-            run.grow()
-
-    def take_rows(self) -> list[list[np.ndarray]]:
-        """Hand over the rows of the trace since the last time, by device."""
-        return [rows for run in self.runs for rows in run.take_rows()]
-
-    @property
-    def peaks(self) -> list[int]:
-        """The most bytes that each device's buffers took, with its share of what is for all."""
-        return [run.peaks[0] + self.shared.bytes_of(device) for device, run in enumerate(self.runs)]
-
-    @property
-    def room_factor(self) -> float:
-        """The most room that an output got on a device, in parts of its vertices."""
-        return max(run.room_factor for run in self.runs)
 
 
 def _launch(runs: list[PhaseRun]) -> tuple[Any, Any]:

@@ -229,24 +229,26 @@ class PhaseRun:
 
     def resume(self) -> Reason:
         """Run until the kernel comes back, and return why."""
+        self.begin()
         with self.shard.device.use():
-            self.begin()
             self.kernel(self.num_blocks, BLOCK_THREADS, *self.arguments(), is_cooperative=True)
             await_all([self.cupy.cuda.get_current_stream().record()], self.stop)
-            return self.end()
+        return self.end()
 
     def begin(self) -> None:
         """Get ready to enter the kernel."""
         self.control[slot.REASON] = self.control[slot.TRACE_ROWS] = 0
-        self.device_control.set(self.control)
+        with self.shard.device.use():
+            self.device_control.set(self.control)
 
     def end(self) -> Reason:
         """Take over what the kernel has left, and return why it came back."""
-        self.control = self.device_control.get()
-        self.rows.append(self.trace[: self.control[slot.TRACE_ROWS]].get())
-        self.reason = Reason(int(self.control[slot.REASON]))
-        if self.reason == Reason.DONE:
-            self._keep()
+        with self.shard.device.use():
+            self.control = self.device_control.get()
+            self.rows.append(self.trace[: self.control[slot.TRACE_ROWS]].get())
+            self.reason = Reason(int(self.control[slot.REASON]))
+            if self.reason == Reason.DONE:
+                self._keep()
         return self.reason
 
     def stop(self) -> None:

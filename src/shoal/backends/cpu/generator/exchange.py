@@ -64,7 +64,7 @@ def write_announcement(writer: PhaseWriter, operator: Operator) -> list[str]:
         lines = _announce_bits()
     else:
         lines = _write_mirror(writer, operator, Exchange("mirror", fields, operator.frontier), announces=True)
-    is_covered = writer.sharing.reaches_all(number) and set(fields) <= set(writer.sharing.collected(number))
+    is_covered = writer.sharing.is_announced_by_push(number)
     lines = [*join([_BEGIN]), *lines]
     return ["if control[SHARES_OWN] == 0:", *indent(lines)] if is_covered else lines
 
@@ -74,12 +74,11 @@ def write_emptying(writer: PhaseWriter, operator: Operator) -> list[str]:
     if writer.sharing is None:
         return []
     number = writer.number(operator)
-    resets = writer.sharing.resets(number)
-    names = [name for name in writer.sharing.announced(number) if name in resets]
+    names = writer.sharing.pulled_resets(number)
     if not names:
         return []
-    values = _Values(writer, names, f"{number}_pulled")
-    reset = values.write_reset(resets)
+    values = _Values(writer, list(names), f"{number}_pulled")
+    reset = values.write_reset(set(names))
     emptied = values.kernel("empty_copies", {"RESET": reset}, {}, reset.arguments)
     return [f"{emptied}(thread, num_threads, control, owner{tail(reset.arguments)})"]
 

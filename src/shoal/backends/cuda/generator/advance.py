@@ -9,6 +9,7 @@ from shoal.backends.cuda.generator.writer import END, INT64, VERTEX, KernelWrite
 from shoal.operators import Operator
 from shoal.rules import Rule
 
+RECONSIDER = "reconsider(control, generation, knobs, queue, indptr, max_degree, {agree});"
 NO_PIECES = "control[NUM_PIECES] = 0;"  # the next push cuts its own
 #: How a push deals edges, by the names of ``RunConfig.load_balance``: what it is called, and its last argument.
 BALANCES = {
@@ -40,8 +41,7 @@ def write_advance(writer: KernelWriter, operator: Operator) -> None:
 def reconsider(writer: KernelWriter) -> str:
     """Return the statement by which a push may turn to pull after all."""
     agree = "Alone{}" if writer.sharing is None else "SumOfAll{world}"
-    call = f"reconsider(control, generation, knobs, queue, indptr, max_degree, {agree});"
-    return f"if (control[DIRECTION] == PUSH) {call}"
+    return f"if (control[DIRECTION] == PUSH) {RECONSIDER.format(agree=agree)}"
 
 
 def _methods(writer: KernelWriter, operator: Operator, *, incoming: bool) -> tuple[list[str], list[Rule]]:

@@ -62,7 +62,7 @@ def announcement(writer: KernelWriter, operator: Operator) -> list[str]:
     else:
         lines = _bits()
     lines = [_serial("begin_round(control, border);"), *lines]
-    is_covered = writer.sharing.reaches_all(number) and set(fields) <= set(writer.sharing.collected(number))
+    is_covered = writer.sharing.is_announced_by_push(number)
     return ["if (control[SHARES_OWN] == 0) {", *lines, "}"] if is_covered else lines
 
 
@@ -71,12 +71,11 @@ def emptying(writer: KernelWriter, operator: Operator) -> list[str]:
     if writer.sharing is None:
         return []
     number = writer.number(operator)
-    resets = writer.sharing.resets(number)
-    names = [name for name in writer.sharing.announced(number) if name in resets]
+    names = writer.sharing.pulled_resets(number)
     if not names:
         return []
-    values = _Carried(writer, names, f"{number}_pulled")
-    values.add("reset", values.write_reset(resets))
+    values = _Carried(writer, list(names), f"{number}_pulled")
+    values.add("reset", values.write_reset(set(names)))
     return [f"empty_copies({values.structure({})}, border);"]
 
 
