@@ -95,6 +95,15 @@ def test_a_run_takes_what_was_estimated(kind, name, monkeypatch):
         assert larger.gpu.total_bytes >= estimate.gpu.total_bytes
 
 
+def test_of_several_devices_the_estimate_is_that_of_each():
+    sizes = (1_000_000, 32_000_000)
+    one, four = (estimate_memory(sizes, "pagerank", devices=devices).gpu for devices in ("cuda", "cuda:0*4"))
+    edges = 4 * sizes[1]
+    assert one.graph_bytes - four.graph_bytes == edges - edges // 4
+    assert four.state_bytes == one.state_bytes
+    assert four.total_bytes - four.graph_bytes > one.total_bytes - one.graph_bytes  # what they exchange
+
+
 def test_an_estimate_needs_no_gpu(monkeypatch):
     monkeypatch.setitem(sys.modules, "cupy", None)
     need = estimate_memory((2**22, 2**27), "bfs", source=0, devices="cuda:3")

@@ -94,7 +94,7 @@ class Footprint:
     def _stage_on_gpu(self, program: Program, constants: int, others: int, begins_everywhere: bool) -> Stage:
         """Return what the host has, and what the GPU: the host's state is copied there, and the edges are, too."""
         from shoal.backends.cuda.buffers import TRACE_ROWS
-        from shoal.backends.cuda.needs import need_of
+        from shoal.backends.cuda.needs import need_of, need_of_part
         from shoal.backends.cuda.phases import load_phase
         from shoal.backends.loops.control import NUM_TRACE_COLUMNS
         from shoal.execution.binding import state_bytes
@@ -109,7 +109,11 @@ class Footprint:
         waiting = count * (2 + (INT64_BYTES + vertex if begins_everywhere else 0)) if is_ordered else 0
         trace = TRACE_ROWS * NUM_TRACE_COLUMNS * INT64_BYTES
         others += waiting + trace + OBJECT_BYTES
-        return Stage(state, 0, others, uses_in_edges=False, gpu=need_of(sizes, state, phases, self.scheme))
+        if self.num_devices == 1:
+            need = need_of(sizes, state, phases, self.scheme)
+        else:  # each device's; of several, outputs have room for every vertex, whatever the scheme
+            need = need_of_part(sizes, state, phases, self.num_devices)
+        return Stage(state, 0, others, uses_in_edges=False, gpu=need)
 
     def _stage_of_many(self, program: Program, constants: int, others: int, begins_everywhere: bool) -> Stage:
         """Return the same for all devices: each has copies of all vertices, or at most of one for each of its edges."""

@@ -36,7 +36,8 @@ class MemoryEstimate:
     """Bytes a run needs at its peak: the graph (both directions where it needs them), a program's state, a device's
     buffers, and what the algorithm's function holds beside them (temporary arrays, a converted result).
 
-    Of a run on a GPU these are the host's bytes, and ``gpu`` has the same for the GPU's own memory.
+    Of a run on a GPU these are the host's bytes, and ``gpu`` has the same for the GPU's own memory; of several GPU
+    devices, for that of each, with all vertices on each and the edges divided evenly.
     """
 
     graph_bytes: int
