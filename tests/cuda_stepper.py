@@ -19,7 +19,6 @@ from cuda_fake import FakeGPU
 from shoal import Phase, Program, Vertex, advance, atomic, compute, filter, rule
 from shoal.backends.base import Reason
 from shoal.backends.cuda import phase_run
-from shoal.backends.cuda.generator.advance import RECONSIDER
 from shoal.backends.cuda.generator.phase import PARAMETERS
 from shoal.backends.loops import control as slot
 
@@ -112,7 +111,7 @@ class SearchKernel:
         if "serial_settle_room" not in self.serial:
             assert control[slot.REASON] != Reason.NEEDS_MEMORY
         elif control[slot.REASON] == Reason.NEEDS_MEMORY and control[slot.HAS_QUEUE] != 0:
-            if self.source.text.count(RECONSIDER.format(agree="Alone{}")) > 1:
+            if self.source.text.count(" reconsider(control,") > 1:
                 self.reconsider()
             self.serial["serial_settle_room"](control, given.trace, self.count_edges(self.frontier()))
 

@@ -66,7 +66,8 @@ def test_simple_graphs_equal_networkx(graph, scale, data):
 def test_special_graphs(name):
     graph = SPECIAL[name]()
     check(graph)
-    check(graph, [0], normalized=False)
+    if "64-bit" not in name:  # they are compiled by themselves, once for every number of sources
+        check(graph, [0], normalized=False)
 
 
 @pytest.mark.parametrize("name", LARGER)

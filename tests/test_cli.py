@@ -265,7 +265,7 @@ BAD = [
     ("bfs numbered.txt --source 7 --devices cpu:0x0", "devices='cpu:0x0'"),
     ("bfs numbered.txt --source 7 --direction sideways", "direction='sideways' auto, push, pull"),
     ("bfs numbered.txt --source 7 --load-balance lbr", "load_balance='lbr' auto, thread, warp, block, lrb, merge-path"),
-    ("bfs numbered.txt --source 7 --load-balance lrb", "load_balance='lrb' cpu auto"),
+    ("bfs numbered.txt --source 7 --devices cpu --load-balance lrb", "load_balance='lrb' cpu auto"),
     ("bfs numbered.txt --source 7 --execution async", "execution='async' auto, bsp"),
     ("bfs numbered.txt --source 7 --stats none", "stats='none' full, totals"),
     ("bfs numbered.txt --source 7 --do-a -1", "do_a=-1 at least 0"),
@@ -427,6 +427,7 @@ def test_process_exits_with_the_status(folder):
     assert error.startswith("shoal: error: path='missing.txt'")
 
 
+@pytest.mark.host_only("about a pipe")
 def test_reader_that_stops_early_is_no_error(folder):
     process = start("cc", "numbered.txt", "--json", stdout=subprocess.PIPE, stderr=subprocess.PIPE)
     process.stdout.close()

@@ -34,6 +34,7 @@ SOURCE = load_phase(BFS(), BFS().phases()[0], TYPES, "push").source
 ASSEMBLY = {
     "mov.u64": "now = 0;",
     "ld.acquire": "value = host::load_acquire(address);",
+    "atom.acq_rel": "before = __atomic_fetch_add(address, 1, __ATOMIC_ACQ_REL);",
     "st.release": "__atomic_store_n(address, value, __ATOMIC_RELEASE);",
     "cp.async": "",
 }
@@ -42,6 +43,7 @@ OPERATORS = {
     "queue": ("true", "true", 0, -1),
     "all but the first edges": ("true", "false", 2, -1),
     "some edges of everything": ("false", "false", 3, 40),
+    "few edges of everything": ("false", "false", 1, 3),
 }
 DRIVER = """
 #include "balance.cuh"

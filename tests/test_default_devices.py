@@ -8,7 +8,10 @@ from pathlib import Path
 
 import pytest
 
+from checks import assert_refused
 from gpu_missing import what_is_missing
+from shoal.config import parse_devices
+from shoal.errors import ShoalError
 
 pytestmark = pytest.mark.host_only("starts processes with a default of their own")
 
@@ -78,3 +81,26 @@ def test_a_suite_for_a_gpu_leaves_out_what_says_nothing_about_one(tmp_path):
     assert not any("test_accesses.py" in line or "arena" in line for line in listed["cuda"])
     assert any("test_a_priority_may_be_negative" in line for line in listed["cuda"])
     assert listed["cuda"] < listed["cpu"]
+
+
+@pytest.mark.parametrize(
+    ("devices", "numbers"),
+    [
+        ("cuda", (0,)),
+        ("cuda:2", (2,)),
+        ("cuda:0-2", (0, 1, 2)),
+        ("cuda:0,2", (0, 2)),
+        ("cuda:1*3", (1, 1, 1)),
+        ("cuda:0*2,3", (0, 0, 3)),
+        ("cuda:all", (0, 1, 2, 3, 4)),
+    ],
+)
+def test_gpus_that_are_asked_for(monkeypatch, devices, numbers):
+    monkeypatch.setattr("shoal.config.count_gpus", lambda asked: 5)
+    spec = parse_devices(devices)
+    assert (spec.kind, spec.num_devices, spec.numbers) == ("cuda", len(numbers), numbers)
+
+
+def test_all_gpus_where_there_are_none(monkeypatch):
+    monkeypatch.setitem(sys.modules, "cupy", None)
+    assert_refused(lambda: parse_devices("cuda:all"), "devices='cuda:all'", "CuPy", error=ShoalError)

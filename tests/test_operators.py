@@ -397,10 +397,14 @@ SHARED = Scalar("int64")
 KEPT = {}  # frontiers of a step, for another step to take
 
 
+def set_limit(program):
+    program.limit = 1
+
+
 def run_step(step):
     """Run a program of one step and a few fields."""
     members = {"level": Vertex("int64"), "total": Scalar("float64"), "count": Scalar("int64"), "step": step}
-    members |= {"limit": Constant("int64"), "left": SHARED, "right": SHARED}
+    members |= {"limit": Constant("int64"), "left": SHARED, "right": SHARED, "start": set_limit}
     return shoal.run(type("Small", (Once,), members)(), path_graph(3))
 
 

@@ -1,6 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """Phases: where they begin, when they end, frontiers kept and replayed, and fields that change places."""
 
+import importlib
+
 import numpy as np
 import pytest
 
@@ -24,6 +26,8 @@ from shoal import (
     update,
 )
 from shoal import filter as keep_if
+from shoal.algorithms.bfs import BFS
+from shoal.algorithms.sssp import SSSP
 from shoal.errors import ProgramError, ShoalError
 
 NUM_VERTICES = 700
@@ -281,3 +285,19 @@ class Formless(Endless):
 @pytest.mark.parametrize("made", [None, [], [1], ()])
 def test_phases_must_be_phases(made):
     assert_refused(lambda: shoal.run(Formless(made), path_graph(3)), "Formless.phases", error=ProgramError)
+
+
+@pytest.mark.parametrize("backend", ["cpu", "cuda"])
+def test_code_depends_on_the_weights_only_if_a_rule_asks_for_them(backend):
+    load_phase = importlib.import_module(f"shoal.backends.{backend}.phases").load_phase
+    whole, real = np.dtype("int32"), np.dtype("float64")
+    kinds = [(whole, whole, weight) for weight in (None, whole, real)]
+
+    def count_modules(program):
+        return len({id(load_phase(program, program.phases()[0], types, "push")) for types in kinds})
+
+    assert count_modules(BFS()) == 1
+    assert count_modules(SSSP(real)) == 3
+    graph = path_graph(4, weights=np.array([0.5, 2.0, 1.0]), directed=True)
+    assert shoal.bfs(graph, 0, devices="cpu").distance.tolist() == [0, 1, 2, 3]
+    assert shoal.sssp(graph, 0, devices="cpu").distance.tolist() == [0, 0.5, 2.5, 3.5]

@@ -15,6 +15,7 @@ from dataclasses import dataclass, fields
 from typing import Any
 
 from shoal.errors import ArgumentError, check_choice, check_integer, check_number
+from shoal.machine import count_gpus
 
 #: Allowed names per axis; every axis but the last two also means it when it says ``auto``.
 AXES: dict[str, tuple[str, ...]] = {
@@ -63,8 +64,8 @@ class RunConfig:
     ----------
     devices : ``"cpu"`` (one device, all cores), ``"cpu:N"`` (N devices that share the cores), ``"cpu:NxT"`` (N devices
         of T threads), ``"cuda"`` (a GPU), ``"cuda:K"`` (that of number K), ``"cuda:0-3"`` or ``"cuda:0,2"`` (several),
-        ``"cuda:0*N"`` (N devices that share one GPU) or ``"auto"``: what the environment variable ``SHOAL_DEVICES``
-        names, ``"cpu"`` if there is none
+        ``"cuda:all"``, ``"cuda:0*N"`` (N devices that share one GPU) or ``"auto"``: what the environment variable
+        ``SHOAL_DEVICES`` names, ``"cpu"`` if there is none
     partition : which device gets a vertex and its edges: ``"random"``, ``"biased-random"`` (to where its neighbours
         are), ``"segment"`` (ids in a row, as many edges each), ``"metis"``, an array with each vertex's device, or a
         function of a graph and a number of devices that returns one
@@ -181,12 +182,16 @@ def parse_devices(devices: Any) -> DeviceSpec:
     name = "devices"
     if devices == "auto":
         name, devices = "SHOAL_DEVICES", RESOLVED["devices"]
+    if devices == "cuda:all":
+        numbers = tuple(range(count_gpus(f"{name}='cuda:all'")))
+        return DeviceSpec("cuda", len(numbers), numbers=numbers)
     spec = _parse_devices(devices) if isinstance(devices, str) else None
     if spec is None:
         auto = "" if name == "SHOAL_DEVICES" else "auto, "
         raise ArgumentError(
             f"{name}={devices!r} is not known; allowed: {auto}cpu, cpu:N (N devices), cpu:NxT (of T threads each), "
-            "cuda (a GPU), cuda:K (the GPU of that number), cuda:0-3 or cuda:0,2 (several), cuda:0*N (N devices on one)"
+            "cuda (a GPU), cuda:K (the GPU of that number), cuda:0-3 or cuda:0,2 (several), cuda:all, "
+            "cuda:0*N (N devices on one)"
         )
     return spec
 

@@ -219,7 +219,7 @@ class _Options:
     def __post_init__(self) -> None:
         check_choice("device", self.device, ("cpu", "cuda"))
         if self.is_on_gpu:
-            from shoal.backends.cuda.device import count_gpus
+            from shoal.machine import count_gpus
 
             count_gpus("device='cuda'")  # before anything is drawn
         self.seed = np.uint64(check_integer("seed", self.seed, 0, 2**64 - 1))

@@ -1,11 +1,14 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What the machine is and has: its processor, its memory, and a folder for what is kept between processes."""
+"""What the machine is and has: processor, memory, GPUs, and a folder for what is kept between processes."""
 
 from __future__ import annotations
 
 import os
 import platform
 from pathlib import Path
+from typing import Any
+
+from shoal.errors import ShoalError
 
 
 def available_memory_bytes() -> int:
@@ -50,3 +53,21 @@ def base_folder() -> Path:
     if base is None:
         base = os.path.join(os.environ.get("XDG_CACHE_HOME") or os.path.expanduser("~/.cache"), "shoal")
     return Path(base)
+
+
+def import_cupy(asked: str = "devices='cuda'") -> Any:
+    """Return CuPy, or say what is missing for what was asked."""
+    try:
+        import cupy
+    except ImportError as error:
+        raise ShoalError(f"{asked} needs CuPy ({error}); install it with: pip install 'shoal[cuda]'") from None
+    return cupy
+
+
+def count_gpus(asked: str = "devices='cuda'") -> int:
+    """Return the number of GPUs, or say what is missing for what was asked."""
+    cupy = import_cupy(asked)
+    try:
+        return cupy.cuda.runtime.getDeviceCount()
+    except cupy.cuda.runtime.CUDARuntimeError as error:
+        raise ShoalError(f"{asked} needs a GPU and its driver: {error}") from None

@@ -65,6 +65,11 @@ class Recording:
         """Name of the program's class."""
         return type(self.program).__name__
 
+    @property
+    def uses_weights(self) -> bool:
+        """Whether a rule asks for an edge's weight."""
+        return any("weight" in rule.parameters for operator in self.operators for rule in operator.rules.values())
+
     def name_of(self, value: Any) -> str:
         """Return the name under which the program declares ``value``."""
         names = [name for name, declared in self.fields.items() if declared is value]

@@ -18,8 +18,8 @@ RUNS = {
     "bc": (shoal.betweenness_centrality, {"sources": [0, 1, 2, 3]}),
     "pagerank": (shoal.pagerank, {"iterations": 3}),
 }
-#: The pool has blocks that nothing later fitted into, beside what was in use at the peak.
-LEAST, MOST = 0.75, 1.6
+#: An estimate is for any GPU, of which some have twice as many multiprocessors; the graphs here are small beside that.
+LEAST, MOST = 0.95, 1.25
 
 
 @pytest.fixture(autouse=True)
@@ -29,16 +29,29 @@ def own_factors(tmp_path, monkeypatch):
 
 
 def peak_bytes(run, graph, **options):
-    """The most memory that a run asked the GPU for, with the graph, and the run's own count of state and buffers."""
+    """The most memory that a run had on the GPU at once, with the graph, and its own count of state and buffers."""
     import cupy
+
+    class Used(cupy.cuda.MemoryHook):
+        """Bytes of the pool that are in use, and the most that were."""
+
+        now = most = 0
+
+        def malloc_postprocess(self, *, mem_size, **_):
+            self.now += mem_size
+            self.most = max(self.most, self.now)
+
+        def free_preprocess(self, *, mem_size, **_):
+            self.now -= mem_size
 
     run(graph, devices="cuda", **options)  # compiled now
     fresh = shoal.Graph.from_csr(graph.indptr, graph.indices, graph.weights, directed=graph.is_directed, check=False)
     pool = cupy.cuda.MemoryPool()
-    with cupy.cuda.using_allocator(pool.malloc):
+    gc.collect()  # what goes in the run must have come in it
+    with cupy.cuda.using_allocator(pool.malloc), Used() as used:
         counted = run(fresh, devices="cuda", **options).stats.device_peaks[0]
         del fresh
-    return pool.total_bytes(), counted
+    return used.most, counted
 
 
 @pytest.mark.parametrize("is_directed", [False, True])

@@ -26,6 +26,8 @@ if TYPE_CHECKING:
 SMALL_EDGES = 1 << 17
 LINE_BYTES = 64  # arrays that different threads write share no cache line
 
+_NO_WEIGHTS = read_only(np.zeros(1, np.int32))
+
 
 @dataclass
 class Workspace:
@@ -133,13 +135,17 @@ class Shard:
         """Keep the buffers for the next run."""
         self.workspaces.append(workspace)
 
-    def edges(self, incoming: bool) -> tuple[np.ndarray, ...]:
-        """Return indptr, indices, weights of the outgoing or incoming edges, as read-only plain arrays."""
+    def edges(self, *, incoming: bool, weighted: bool) -> tuple[np.ndarray, ...]:
+        """Return indptr, indices, weights of the outgoing or incoming edges, as read-only plain arrays.
+
+        Where there are no weights, or code takes none, an array of one type stands for them.
+        """
         if incoming not in self._edges:
             indptr, indices, weights = self._find_edges(incoming)
-            weights = weights if weights is not None else np.zeros(1, np.int32)
+            weights = weights if weights is not None else _NO_WEIGHTS
             self._edges[incoming] = tuple(read_only(np.asarray(array)) for array in (indptr, indices, weights))
-        return self._edges[incoming]
+        edges = self._edges[incoming]
+        return edges if weighted else (*edges[:2], _NO_WEIGHTS)
 
     @cached_property
     def copies(self) -> tuple[np.ndarray, np.ndarray, np.ndarray]:

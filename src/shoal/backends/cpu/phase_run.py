@@ -215,8 +215,9 @@ class PhaseRun:
 
     def _arguments(self) -> tuple:
         source, workspace = self.loaded.source, self.workspace
-        out = self.shard.edges(incoming=False)
-        incoming = self.shard.edges(incoming=True) if source.uses_in_edges else out
+        is_weighted = source.uses_weights
+        out = self.shard.edges(incoming=False, weighted=is_weighted)
+        incoming = self.shard.edges(incoming=True, weighted=is_weighted) if source.uses_in_edges else out
         if source.flow.ordered is None:  # stand-ins of the right types for what the loop does not touch
             self.blocks, self.links, self.published = self.outbox, workspace.levels, workspace.levels
             self.bins = self.trace

@@ -11,7 +11,7 @@ from typing import Any
 from shoal.backends.base import Types
 from shoal.backends.cpu.generator import PhaseSource, numba_signature, write_phase
 from shoal.backends.cpu.modules import load_loop
-from shoal.backends.loops.recordings import recording_key
+from shoal.backends.loops.recordings import recording_key, types_used
 from shoal.operators import Recording, check_phase, force_direction, mark_outputs, record
 from shoal.program import Phase, Program, field_dtype
 
@@ -46,6 +46,7 @@ def load_phase(
     check_phase(recording, phase)
     if duplication is not None:
         mark_outputs(recording)
+    types = types_used(recording, types)
     key = (recording_key(recording, phase), types, duplication)
     loaded = _phases.get(key)
     if loaded is None:

@@ -9,12 +9,13 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from shoal.backends.base import Session, Types
-from shoal.backends.cuda.device import CUDADevice, Shard, find_devices, import_cupy, in_whole_words
+from shoal.backends.cuda.device import CUDADevice, Shard, find_devices, in_whole_words
 from shoal.backends.cuda.hubs import HubOrder, hub_bytes, moved_fields
 from shoal.backends.cuda.many import ManyGPUs
 from shoal.backends.cuda.phase_run import PhaseRun
 from shoal.backends.cuda.phases import LoadedPhase, load_phase
 from shoal.backends.cuda.room import Room
+from shoal.machine import import_cupy
 from shoal.program import Constant, Field, Phase, Program, Scalar, Vertex
 
 if TYPE_CHECKING:

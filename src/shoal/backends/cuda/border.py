@@ -14,11 +14,12 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from shoal.backends.cuda.device import Shard, import_cupy, num_words, upload
+from shoal.backends.cuda.device import Shard, num_words, upload
 from shoal.backends.cuda.generator import PhaseSource
 from shoal.backends.loops import control as slot
 from shoal.backends.loops.control import FORWARDS, world_size
 from shoal.backends.loops.mail import count_receivers, mail_sizes
+from shoal.machine import import_cupy
 
 if TYPE_CHECKING:
     from shoal.strategies.communication import Schedule

@@ -12,8 +12,8 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from shoal.backends.cuda.launch import BLOCKS_PER_PROCESSOR
-from shoal.errors import ArgumentError, ShoalError
+from shoal.errors import ArgumentError
+from shoal.machine import count_gpus, import_cupy
 
 if TYPE_CHECKING:
     from shoal.graph import Graph
@@ -25,24 +25,6 @@ ROW = 1024  # the same in a gather; as in kernels/reduction.cuh
 #: vertices are too few for a warp, larger ones differ more.
 TILE, VERTEX_EDGES = 2048, 4
 ALIGNED_TILE = 256  # vertices; in smaller tiles the first would move too far
-
-
-def import_cupy(asked: str = "devices='cuda'") -> Any:
-    """Return CuPy, or say what is missing for what was asked."""
-    try:
-        import cupy
-    except ImportError as error:
-        raise ShoalError(f"{asked} needs CuPy ({error}); install it with: pip install 'shoal[cuda]'") from None
-    return cupy
-
-
-def count_gpus(asked: str = "devices='cuda'") -> int:
-    """Return the number of GPUs, or say what is missing for what was asked."""
-    cupy = import_cupy(asked)
-    try:
-        return cupy.cuda.runtime.getDeviceCount()
-    except cupy.cuda.runtime.CUDARuntimeError as error:
-        raise ShoalError(f"{asked} needs a GPU and its driver: {error}") from None
 
 
 class CUDADevice:
@@ -71,9 +53,9 @@ class CUDADevice:
         return self.properties["multiProcessorCount"]
 
     @property
-    def num_blocks(self) -> int:
-        """Blocks of threads that a kernel has on the device: all of them run at once."""
-        return BLOCKS_PER_PROCESSOR * self.num_processors // self.num_shares
+    def own_processors(self) -> int:
+        """Multiprocessors of the GPU that are the device's: others may have theirs there."""
+        return self.num_processors // self.num_shares
 
     def threads_for(self, graph: Graph) -> int:
         """Return the number of host threads that pays for this graph."""

@@ -13,9 +13,10 @@ from collections.abc import Iterable, Iterator
 from typing import Any
 
 from shoal.accesses import find_accesses
-from shoal.backends.cuda.device import Shard, import_cupy
+from shoal.backends.cuda.device import Shard
 from shoal.backends.cuda.phases import LoadedPhase
 from shoal.graph import Graph
+from shoal.machine import import_cupy
 from shoal.operators import Operator
 from shoal.program import Constant, Vertex
 from shoal.rules import Rule

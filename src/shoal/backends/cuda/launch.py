@@ -9,3 +9,6 @@ from __future__ import annotations
 BLOCK_THREADS = 1024
 BLOCK_WARPS = BLOCK_THREADS // 32
 BLOCKS_PER_PROCESSOR = 1
+# A step that is done once has few meetings, and often threads that follow pointers and wait: twice as many do more in
+# that time, though each has half the registers.
+BLOCKS_OF_ONE_STEP = 2

@@ -15,7 +15,7 @@ import numpy as np
 
 from shoal.backends.base import Reason
 from shoal.backends.cuda.border import Border, Shared, part_of
-from shoal.backends.cuda.device import Shard, import_cupy, in_whole_words
+from shoal.backends.cuda.device import Shard, in_whole_words
 from shoal.backends.cuda.launch import BLOCK_THREADS
 from shoal.backends.cuda.phase_run import PhaseRun, await_all, write_beside
 from shoal.backends.cuda.phases import LoadedPhase
@@ -24,6 +24,7 @@ from shoal.backends.loops import control as slot
 from shoal.backends.loops.together import RunsTogether
 from shoal.errors import ShoalError
 from shoal.exchanges import Sharing
+from shoal.machine import import_cupy
 from shoal.program import Field, Phase, Scalar, Vertex
 
 if TYPE_CHECKING:

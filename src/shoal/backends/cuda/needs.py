@@ -23,14 +23,14 @@ from shoal.backends.cuda.buffers import (
 )
 from shoal.backends.cuda.device import num_words
 from shoal.backends.cuda.generator import PhaseSource
-from shoal.backends.cuda.launch import BLOCKS_PER_PROCESSOR
+from shoal.backends.cuda.launch import BLOCKS_OF_ONE_STEP
 from shoal.backends.loops.rooms import Rooms
 from shoal.program import Phase
 
 if TYPE_CHECKING:
     from shoal.strategies.memory import Scheme
 
-MAX_PROCESSORS = 256  # more than any GPU has; each takes a few hundred bytes
+MAX_BLOCKS = 256 * BLOCKS_OF_ONE_STEP  # more multiprocessors than any GPU has; each takes a few hundred bytes
 MAX_GPUS = 1024  # that a graph is divided among, in thought
 # For a vertex, while tables are made: a flag, and its place among those that are taken; or its work, and the sum of it.
 _TABLE_BYTES = 1 + 2 * INT64_BYTES
@@ -72,8 +72,7 @@ def need_of(
     buffers, moved = _buffer_bytes(graph, phases, scheme, at_first)
     tables = WORD_BYTES * num_words(count) if any(source.flow.pulls for _, source in phases) else 0
     if any(gathers(source.flow) for _, source in phases):
-        num_blocks = BLOCKS_PER_PROCESSOR * MAX_PROCESSORS
-        tables += gather_bytes(count, graph.num_edges, graph.vertex_dtype.itemsize, num_blocks)
+        tables += gather_bytes(count, graph.num_edges, graph.vertex_dtype.itemsize, MAX_BLOCKS)
     moved = max(moved, count * graph.vertex_dtype.itemsize)  # a first frontier, or a queue that is copied
     moments = (
         graph_bytes + (csr if is_reversed else 0),  # the reverse is there in ranges, too: see `building`
@@ -98,7 +97,7 @@ def _buffer_bytes(
     for phase, source in phases:
         is_replay = phase.begin == "replay"
         first, last = _rooms(graph, phase, source, scheme)
-        sizes = BufferSizes(source, phase, count, vertex, BLOCKS_PER_PROCESSOR * MAX_PROCESSORS, num_pieces,
+        sizes = BufferSizes(source, phase, count, vertex, MAX_BLOCKS, num_pieces,
                             kept if is_replay else Kept(), room=first if at_first else last)  # fmt: skip
         # What is kept is beside the phase's own buffers, or is the queue of a replay, unless that one must be longer.
         is_beside = not is_replay or sizes.queue > kept.queue

@@ -11,7 +11,7 @@ import numpy as np
 
 from shoal.backends.base import Reason
 from shoal.backends.cuda.buffers import NUM_BITMAPS, NUM_PILES, TRACE_ROWS, BufferSizes, Kept, gathers, pushes
-from shoal.backends.cuda.device import Shard, import_cupy, num_words
+from shoal.backends.cuda.device import Shard, num_words
 from shoal.backends.cuda.generator.phase import KERNEL
 from shoal.backends.cuda.growth import OutputRoom
 from shoal.backends.cuda.launch import BLOCK_THREADS, BLOCK_WARPS
@@ -19,6 +19,7 @@ from shoal.backends.cuda.modules import Kernel, make_kernel
 from shoal.backends.cuda.phases import LoadedPhase
 from shoal.backends.loops import control as slot
 from shoal.backends.loops.rooms import Rooms
+from shoal.machine import import_cupy
 from shoal.program import Constant, Phase
 
 if TYPE_CHECKING:
@@ -49,7 +50,7 @@ class PhaseRun:
         self.cupy, self.fit, self.border = import_cupy(), fit, border
         self.source, self.flow = loaded.source, loaded.source.flow
         self.num_local = shard.num_local
-        self.num_blocks = shard.device.num_blocks
+        self.num_blocks = loaded.source.blocks_per_processor * shard.device.own_processors
         self.control = np.zeros(self.source.control_length, np.int64)
         self.rows: list[np.ndarray] = []
         self.reason = Reason.RUNNING

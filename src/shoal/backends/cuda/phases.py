@@ -13,8 +13,8 @@ from typing import Any
 from shoal.backends.base import Types
 from shoal.backends.cuda.compiler import DeviceFunction, build
 from shoal.backends.cuda.exports import Export
-from shoal.backends.cuda.generator import PhaseSource, write_phase
-from shoal.backends.loops.recordings import recording_key
+from shoal.backends.cuda.generator import PhaseSource, blocks_per_processor, write_phase
+from shoal.backends.loops.recordings import recording_key, types_used
 from shoal.errors import ProgramError
 from shoal.operators import check_phase, force_direction, mark_outputs, record
 from shoal.program import Phase, Program, field_dtype
@@ -76,7 +76,9 @@ def load_phase(
     check_phase(recording, phase)
     if duplication is not None:
         mark_outputs(recording)
-    key = (recording_key(recording, phase), types, duplication, load_balance)
+    types = types_used(recording, types)
+    num_blocks = blocks_per_processor(recording, phase, duplication)
+    key = (recording_key(recording, phase), types, duplication, load_balance, num_blocks)
     loaded = _phases.get(key)
     if loaded is None:
         dtypes = {name: field_dtype(declared, types[0]) for name, declared in recording.fields.items()}

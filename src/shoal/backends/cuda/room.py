@@ -12,11 +12,11 @@ from functools import cached_property
 from typing import TYPE_CHECKING, Any, TypeVar
 
 from shoal.arrays import GraphSizes
-from shoal.backends.cuda.device import Shard, import_cupy
+from shoal.backends.cuda.device import Shard
 from shoal.backends.cuda.generator import PhaseSource
 from shoal.backends.cuda.needs import MAX_GPUS, Need, count_gpus_for, need_of, need_of_part, with_exchanges
 from shoal.errors import OutOfMemoryError
-from shoal.machine import format_bytes
+from shoal.machine import format_bytes, import_cupy
 from shoal.program import Phase
 
 if TYPE_CHECKING:

@@ -5,6 +5,7 @@ from __future__ import annotations
 
 from typing import Any
 
+from shoal.backends.base import Types
 from shoal.operators import Recording
 from shoal.program import Phase
 
@@ -27,3 +28,8 @@ def recording_key(recording: Recording, phase: Phase) -> Any:
     return (
         operators, result, tuple(recording.fields.items()), phase.until, phase.begin, phase.keep, phase.joins is None
     )  # fmt: skip
+
+
+def types_used(recording: Recording, types: Types) -> Types:
+    """Return the types that a step's code depends on: not that of weights for which no rule asks."""
+    return types if recording.uses_weights else (*types[:2], None)

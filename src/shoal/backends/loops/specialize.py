@@ -99,6 +99,34 @@ class Specializer(ast.NodeTransformer):
         taken = node.body if node.test.value else node.orelse
         return [part for statement in taken for part in _as_list(self.visit(statement))]
 
+    def visit_IfExp(self, node: ast.IfExp) -> ast.expr:
+        self.generic_visit(node)
+        if not isinstance(node.test, ast.Constant):
+            return node
+        return node.body if node.test.value else node.orelse
+
+    def visit_UnaryOp(self, node: ast.UnaryOp) -> ast.expr:
+        self.generic_visit(node)
+        if isinstance(node.op, ast.Not) and isinstance(node.operand, ast.Constant):
+            return ast.Constant(not node.operand.value)
+        return node
+
+    def visit_BoolOp(self, node: ast.BoolOp) -> ast.expr:
+        """Leave out what decides nothing, and what comes behind that which decides."""
+        self.generic_visit(node)
+        is_and, values = isinstance(node.op, ast.And), []
+        for value in node.values:
+            if not isinstance(value, ast.Constant):
+                values.append(value)
+            elif bool(value.value) != is_and:
+                is_pure = all(isinstance(before, ast.Name) for before in values)
+                values = [value] if is_pure else [*values, value]
+                break
+        if len(values) > 1:
+            node.values = values
+            return node
+        return values[0] if values else ast.Constant(is_and)
+
     def visit_Name(self, node: ast.Name) -> ast.expr:
         if node.id in self.options:
             return ast.Constant(self.options[node.id])

@@ -147,10 +147,12 @@ def bound_output(control, knobs, queue, indptr):
     if COUNTS_APART:
         is_listed = HAS_BOTH or not (ALWAYS_PULLS or (CAN_PULL and control[DIRECTION] == PULL))
         return size * max(control[MAX_DEGREE], 1) if is_listed else control[NUM_LOCAL]
+    if control[ROOM] >= control[CEILING]:
+        return control[NUM_LOCAL]
     pulls = ALWAYS_PULLS or (CAN_PULL and (HAS_BOTH or control[DIRECTION] == PULL))
     if CAN_PULL and not IS_SHARDED:
         pulls = pulls or next_direction(control, knobs, size, control[NUM_VISITED] + size) == PULL
-    if pulls or control[ROOM] >= control[CEILING]:
+    if pulls:
         return control[NUM_LOCAL]
     if size * control[MAX_DEGREE] <= slack(control):
         return size * max(control[MAX_DEGREE], 1)
@@ -223,17 +225,22 @@ def write_trace(control, trace):
     """Add this superstep's row; reset its counter of edges."""
     row = control[TRACE_ROWS]
     now = nanoseconds()
-    trace[row, 0] = control[STARTED]
+    # All is loaded before anything is stored: a compiler cannot know that a trace is no control block.
+    started, size, edges, output = control[STARTED], control[LOCAL_SIZE], control[EDGES], control[OUTPUT]
+    direction = PULL if ALWAYS_PULLS else control[DIRECTION]
+    messages, items, num_bytes = control[MESSAGES], control[ITEMS_SENT], control[BYTES_SENT]
+    combined, idle = control[COMBINED], control[IDLE]
+    trace[row, 0] = started
     trace[row, 1] = now
-    trace[row, 2] = control[LOCAL_SIZE]
-    trace[row, 3] = control[EDGES]
-    trace[row, 4] = PULL if ALWAYS_PULLS else control[DIRECTION]
-    trace[row, 5] = control[OUTPUT]
-    trace[row, 6] = control[MESSAGES]
-    trace[row, 7] = control[ITEMS_SENT]
-    trace[row, 8] = control[BYTES_SENT]
-    trace[row, 9] = control[COMBINED]
-    trace[row, 10] = control[IDLE]
+    trace[row, 2] = size
+    trace[row, 3] = edges
+    trace[row, 4] = direction
+    trace[row, 5] = output
+    trace[row, 6] = messages
+    trace[row, 7] = items
+    trace[row, 8] = num_bytes
+    trace[row, 9] = combined
+    trace[row, 10] = idle
     if IS_SHARDED:
         control[MESSAGES] = 0
         control[ITEMS_SENT] = 0
@@ -304,10 +311,14 @@ def choose_direction(control, knobs):
 
 
 def next_direction(control, knobs, size, visited):
-    """Compare the forward with the backward estimate for a frontier of some size."""
+    """Compare the forward with the backward estimate for a frontier of some size.
+
+    Both are multiplied by the vertices and by those visited: one thread of a GPU would divide for longer than it takes
+    all others to meet.
+    """
     num_vertices = control[NUM_VERTICES]
-    forward = size * (control[NUM_EDGES] / num_vertices)
-    backward = (num_vertices - visited) * (num_vertices / max(visited, 1))
+    forward = np.float64(size) * control[NUM_EDGES] * max(visited, 1)
+    backward = np.float64(num_vertices - visited) * num_vertices * num_vertices
     if control[DIRECTION] == PULL:
         return PUSH if forward < backward * knobs[1] else PULL
     return PULL if control[HAS_PULLED] == 0 and forward > backward * knobs[0] else PUSH

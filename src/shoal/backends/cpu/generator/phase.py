@@ -67,6 +67,7 @@ class PhaseSource:
     rule_lines: list[tuple[int, int, Rule]]
     flow: Flow
     uses_in_edges: bool
+    uses_weights: bool
     partials: dict[str, np.dtype]  # type of the partial values of each scalar that is reduced into
     swaps: list[tuple[str, ...]]  # pairs of fields that change places every superstep
     mailed: tuple[str, ...] = ()  # fields that devices send one another
@@ -90,8 +91,8 @@ def write_phase(
     loop = _loop(writer, lines, swaps)
     text = HEADER.format(title=title) + "\n\n" + "\n\n\n".join([*writer.parts, loop]) + "\n"
     return PhaseSource(
-        text, _rule_lines(text, writer.rules), flow, writer.uses_in_edges, writer.partials, swaps,
-        tuple(writer.mailed), tuple(writer.remembered),
+        text, _rule_lines(text, writer.rules), flow, writer.uses_in_edges, recording.uses_weights, writer.partials,
+        swaps, tuple(writer.mailed), tuple(writer.remembered),
     )  # fmt: skip
 
 

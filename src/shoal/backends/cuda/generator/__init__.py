@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """Write the persistent kernel of a phase."""
 
-from shoal.backends.cuda.generator.phase import PhaseSource, write_phase
+from shoal.backends.cuda.generator.phase import PhaseSource, blocks_per_processor, write_phase
 
-__all__ = ["PhaseSource", "write_phase"]
+__all__ = ["PhaseSource", "blocks_per_processor", "write_phase"]

@@ -9,7 +9,6 @@ from shoal.backends.cuda.generator.writer import END, INT64, VERTEX, KernelWrite
 from shoal.operators import Operator
 from shoal.rules import Rule
 
-RECONSIDER = "reconsider(control, generation, knobs, queue, indptr, max_degree, {agree});"
 NO_PIECES = "control[NUM_PIECES] = 0;"  # the next push cuts its own
 #: How a push deals edges, by the names of ``RunConfig.load_balance``: what it is called, and its last argument.
 BALANCES = {
@@ -41,7 +40,8 @@ def write_advance(writer: KernelWriter, operator: Operator) -> None:
 def reconsider(writer: KernelWriter) -> str:
     """Return the statement by which a push may turn to pull after all."""
     agree = "Alone{}" if writer.sharing is None else "SumOfAll{world}"
-    return f"if (control[DIRECTION] == PUSH) {RECONSIDER.format(agree=agree)}"
+    call = f"reconsider(control, generation, knobs, queue, indptr, max_degree, {agree});"
+    return f"if (control[DIRECTION] == PUSH) {call}"
 
 
 def _methods(writer: KernelWriter, operator: Operator, *, incoming: bool) -> tuple[list[str], list[Rule]]:
@@ -159,17 +159,18 @@ def _write_ordered(writer: KernelWriter, operator: Operator) -> None:
     is_shared = writer.sharing is not None
     is_asked = writer.phase.until is not None or len(writer.flow.operators) > 1 or is_shared
     agree = "LowestOfAll{world}" if is_shared else "Alone{}"
+    # With an operator of its own: what rules are told changes with the pile's turn.
     due = [
         "if (control[PILE_DUE] != 0) {",
-        f"take_lowest<{str(is_asked).lower()}>(op, control, generation, pile, "
+        f"take_lowest<{str(is_asked).lower()}>({op}, control, generation, pile, "
         f"Output<Id>{{queue, control[BEGIN], OUTPUT, control[NUM_LOCAL]}}, {agree});",
         "}",
     ]
     writer.lines += [
         "{",
-        f"const auto op = {op};",
         "const Pile<Id> pile{{pile_a, pile_b}, remaining};",
         *([] if is_asked else due),
+        f"const auto op = {op};",
         "const int side = static_cast<int>(control[PILE_SIDE]);",
         "const Output<Id> near{queue, control[OUT_BASE], OUTPUT, control[NUM_LOCAL]};",
         "const Output<Id> far{pile.lists[side], 0, PILE + side * LINE, control[NUM_LOCAL]};",

@@ -20,7 +20,7 @@ from shoal.backends.cuda.generator.exchange import ANY_LENGTH, write_exchanges, 
 from shoal.backends.cuda.generator.growth import write_recount
 from shoal.backends.cuda.generator.vertices import PARTIAL_BYTES, write_gather, write_reduce, write_vertices
 from shoal.backends.cuda.generator.writer import END, INT64, KernelWriter, array_of
-from shoal.backends.cuda.launch import BLOCK_THREADS, BLOCK_WARPS, BLOCKS_PER_PROCESSOR
+from shoal.backends.cuda.launch import BLOCK_THREADS, BLOCK_WARPS, BLOCKS_OF_ONE_STEP, BLOCKS_PER_PROCESSOR
 from shoal.backends.loops import control as slots
 from shoal.backends.loops.control import LINE, control_size
 from shoal.backends.loops.finish import write_finish
@@ -111,6 +111,7 @@ class PhaseSource:
     caches_in_l1: bool
     load_balance: str  # of pushes
     uses_ledger: bool
+    blocks_per_processor: int
     mailed: tuple[str, ...] = ()  # fields that devices send one another
     remembered: tuple[str, ...] = ()  # fields whose values before an operator are kept
 
@@ -129,10 +130,11 @@ def write_phase(
     back for memory before a superstep whose outputs may not fit; others have all they can use.
     """
     writer = KernelWriter(recording, phase, dtypes, types, duplication, load_balance, grows=grows)
+    num_blocks = blocks_per_processor(recording, phase, duplication)
     _write_superstep(writer)
     recount = write_recount(writer) if grows else []
     swaps = [op.into for op in recording.operators if op.kind == "swap"]
-    kernel = _kernel(writer, swaps, recount)
+    kernel = _kernel(writer, swaps, recount, num_blocks)
     module = "\n\n\n".join([MODULE_HEADER.format(title=title), *writer.rules.parts, *writer.functions]) + "\n"
     head = KERNEL_HEADER.format(
         title=title, slots=_slots(writer), vertex=c_type(writer.vertex), edge=c_type(writer.edge),
@@ -143,9 +145,20 @@ def write_phase(
     return PhaseSource(
         text, module, tuple(writer.exports), writer.flow, writer.uses_in_edges, swaps, writer.rules.rules,
         writer.fields, writer.dtypes, PARTIAL_BYTES * len(writer.totals), writer.control_length,
-        all(map(_may_be_stale, recording.operators)), load_balance, writer.uses_ledger, tuple(writer.rules.mailed),
-        tuple(writer.rules.remembered),
+        all(map(_may_be_stale, recording.operators)), load_balance, writer.uses_ledger, num_blocks,
+        tuple(writer.rules.mailed), tuple(writer.rules.remembered),
     )  # fmt: skip
+
+
+def blocks_per_processor(recording: Recording, phase: Phase, duplication: str | None) -> int:
+    """Return the blocks that each multiprocessor has: more of them for a step that is done once and leaves no frontier.
+
+    A pull needs its registers: parents by shortest distances took a fifth longer with half of them.  A gather has much
+    of its own in shared memory.
+    """
+    is_once = phase.max_supersteps == 1 and recording.result is None and duplication is None
+    is_light = all(op.kind != "gather" and op.options.get("direction", "push") == "push" for op in recording.operators)
+    return BLOCKS_OF_ONE_STEP if is_once and is_light else BLOCKS_PER_PROCESSOR
 
 
 def _write_superstep(writer: KernelWriter) -> None:
@@ -247,7 +260,7 @@ def _parameters(writer: KernelWriter) -> dict[str, str]:
     return parameters | {earlier_name(name): f"{c_type(writer.dtypes[name])}*" for name in writer.rules.remembered}
 
 
-def _kernel(writer: KernelWriter, swaps: list[tuple[str, ...]], recount: list[str]) -> str:
+def _kernel(writer: KernelWriter, swaps: list[tuple[str, ...]], recount: list[str], num_blocks: int) -> str:
     """Return the text of the kernel."""
     parameters = _parameters(writer)
     exchange = " ".join(f"exchange_pointers({field_name(left)}, {field_name(right)});" for left, right in swaps)
@@ -257,6 +270,7 @@ def _kernel(writer: KernelWriter, swaps: list[tuple[str, ...]], recount: list[st
         "[[maybe_unused]] const Pieces<Id> pieces{piece_sources, piece_numbers, num_pieces, max_degree};",
         "[[maybe_unused]] const Rows<Id> rows{num_rows, row_vertices, row_firsts, row_owners, row_numbers, row_values, "
         "num_tiles, tiles};",
+        "knobs = in_shared_memory<2>(knobs);",
         "if (thread_in_grid() == 0) put(control, STARTED, nanoseconds());",
         f"if (control[SWAPPED] & 1) {{ {exchange} }}",
     ]
@@ -271,7 +285,7 @@ def _kernel(writer: KernelWriter, swaps: list[tuple[str, ...]], recount: list[st
         *recount,
         f"if (control[REASON] != 0{'' if writer.sharing is None else ' || control[IS_LOST] != 0'}) return;",
     ]
-    bounds = f"__launch_bounds__({BLOCK_THREADS}, {BLOCKS_PER_PROCESSOR})"
+    bounds = f"__launch_bounds__({BLOCK_THREADS}, {num_blocks})"
     opening = f'extern "C" __global__ void {bounds} {KERNEL}('
     loop = [*head, "while (true) {", *body, "}", "}"]
     if writer.sharing is None:

@@ -256,12 +256,12 @@ class KernelWriter:
     def fetching(self, rule: Rule, place: str) -> str:
         """Return the method that begins to load what a rule reads at the vertex that one of its parameters names."""
         read = {access.array for access in find_accesses(rule) if access.reads and access.place == place}
-        fetched = [
-            f"shoal::fetch({field_name(name)} + vertex * {declared.width or 1});"
-            for name, declared in self.fields.items()
-            if isinstance(declared, Vertex) and name in read
-        ]
-        return method("void fetch(Index vertex) const", " ".join(fetched))
+        vertices = {name: declared for name, declared in self.fields.items() if isinstance(declared, Vertex)}
+        places = [f"{field_name(name)} + vertex * {vertices[name].width or 1}" for name in vertices if name in read]
+        statements = [f"shoal::fetch<{number}>({place});" for number, place in enumerate(places)]
+        if places:
+            statements.insert(0, "shoal::await_fetched();")
+        return method("void fetch(Index vertex) const", " ".join(statements))
 
     def output(self, operator: Operator) -> str:
         """Return the place of an operator's output."""

@@ -19,6 +19,16 @@ INLINE void store_release(Index* address, Index value) {
     asm volatile("st.release.gpu.b64 [%0], %1;" ::"l"(address), "l"(value) : "memory");
 }
 
+// Add one; return what was there.  Fences of their own beside it, or before a release, cost half a microsecond each.
+INLINE Index arrive(Index* address) {
+    Index before;
+    asm volatile("atom.acq_rel.gpu.global.add.u64 %0, [%1], 1;"
+                 : "=l"(before)
+                 : "l"(__cvta_generic_to_global(address))
+                 : "memory");
+    return before;
+}
+
 INLINE Index fetch_add(Index* address, Index value) {
     return static_cast<Index>(atomicAdd(reinterpret_cast<Word64*>(address), static_cast<Word64>(value)));
 }
@@ -33,17 +43,13 @@ template <class Serial>
 INLINE void meet_and(Index* control, Index& generation, Serial serial) {
     __shared__ bool is_last;
     __syncthreads();
-    if (threadIdx.x == 0) {
-        __threadfence();  // what the block has written comes before its arrival
-        is_last = fetch_add(control + ARRIVED, 1) == Index(gridDim.x) - 1;
-        __threadfence();
-    }
+    // What the block has written comes before its arrival, and what the last one reads after that of all others.
+    if (threadIdx.x == 0) is_last = arrive(control + ARRIVED) == Index(gridDim.x) - 1;
     __syncthreads();
     if (is_last) {
         serial();
         if (threadIdx.x == 0) {
             put(control, ARRIVED, 0);
-            __threadfence();
             store_release(control + GENERATION, generation + 1);
         }
     } else if (threadIdx.x == 0) {
@@ -70,6 +76,15 @@ INLINE void meet(Index* control, Index& generation, Serial serial) {
         for (int slot = EDGES + threadIdx.x; slot < CONTROL_LENGTH; slot += blockDim.x) control[slot] = copy[slot];
         __syncthreads();
     });
+}
+
+// Copy few numbers that serial parts ask for; every block has its own.
+template <int COUNT, class T>
+INLINE T* in_shared_memory(const T* numbers) {
+    __shared__ T copy[COUNT];
+    if (threadIdx.x < COUNT) copy[threadIdx.x] = numbers[threadIdx.x];
+    __syncthreads();
+    return copy;
 }
 
 // Add every thread's value to a slot, with one atomic for a block.  All threads of the block call it.
@@ -99,14 +114,19 @@ INLINE void count_frontier_edges(Index* control, const Vertex* queue, const Edge
 
 // Begin to load a number into the nearest cache; nobody waits for it.  A prefetch does not come as far, and a load that
 // nobody uses is left out.  On an H200 a kernel that reads a number, stores another in its place and a third elsewhere
-// takes six times as long if it reads just before it stores.
-template <class T>
+// takes six times as long if it reads just before it stores.  `NUMBER` keeps apart what a rule fetches at one vertex;
+// `await_fetched` comes before the next: by then there is nothing left to wait for.
+template <int NUMBER, class T>
 INLINE void fetch(const T* address) {
     __shared__ Word32 nowhere[BLOCK_WARPS * WARP];
     const auto from = __cvta_generic_to_global(address) & ~size_t(3);
     asm volatile("cp.async.ca.shared.global [%0], [%1], 4;" ::"r"(
                      static_cast<Word32>(__cvta_generic_to_shared(nowhere + threadIdx.x))),
                  "l"(from));
+}
+
+INLINE void await_fetched() {
+    asm volatile("cp.async.wait_all;" ::);
 }
 
 INLINE bool has_bit(const Word32* bitmap, Index vertex) {
