@@ -24,7 +24,7 @@ from shoal.memory import estimate_memory
 pytestmark = pytest.mark.host_only("about several devices of the CPU")
 
 DEVICES = (1, 2, 3, 4, 7, 16)
-NOT_WALKED = ("execution", "direction", "stats", "output")  # not about many devices, or walked below
+NOT_WALKED = ("execution", "priority", "direction", "stats", "output")  # not about many devices, or walked elsewhere
 # What only GPUs know is walked in tests/gpu.
 STRATEGIES = {axis: names[1:] for axis, names in AXES.items() if axis not in (*NOT_WALKED, *ONLY_ON)}
 OPTIONS = {
@@ -51,8 +51,8 @@ def several(graph):
 
 ALGORITHMS = {
     "bfs": lambda graph, **how: shoal.bfs(graph, 0, validate=True, **how).distance,
-    "bfs_push": lambda graph, **how: shoal.bfs(graph, 0, direction="push", validate=True, **how).distance,
-    "bfs_pull": lambda graph, **how: shoal.bfs(graph, 0, direction="pull", validate=True, **how).distance,
+    "bfs_push": lambda graph, **how: shoal.bfs(graph, 0, validate=True, **{"direction": "push", **how}).distance,
+    "bfs_pull": lambda graph, **how: shoal.bfs(graph, 0, validate=True, **{"direction": "pull", **how}).distance,
     "bfs_batch": lambda graph, **how: shoal.bfs(graph, several(graph), validate=True, **how).distance,
     "bfs_targets": lambda graph, **how: shoal.bfs(graph, 0, targets=[graph.num_vertices - 1], **how).distance,
     "bfs_parents": lambda graph, **how: shoal.bfs(graph, 0, deterministic=True, **how).parent,

@@ -20,6 +20,7 @@ import numpy as np
 from shoal.rules import BUILTINS, Rule
 
 ANYWHERE = "anywhere"
+EVERY_VERTEX = "every vertex"  # for `owned_arrays`: one thread has them all for itself
 
 
 @dataclass(frozen=True)
@@ -39,6 +40,8 @@ def find_accesses(rule: Rule) -> frozenset[Access]:
 
 def owned_arrays(rule: Rule, owned: str | None) -> set[str]:
     """Return the parameters that the rule updates only at ``owned``, a vertex that no other thread has."""
+    if owned == EVERY_VERTEX:
+        return set(rule.parameters) - assigned_names(rule)
     body = _Body(rule)
     if owned is None or owned in body.aliases:  # the name comes to mean another vertex
         return set()

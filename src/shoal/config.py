@@ -11,7 +11,7 @@ from __future__ import annotations
 import functools
 import os
 import re
-from dataclasses import dataclass, fields
+from dataclasses import dataclass, fields, replace
 from typing import Any
 
 from shoal.errors import ArgumentError, check_choice, check_integer, check_number
@@ -22,7 +22,8 @@ AXES: dict[str, tuple[str, ...]] = {
     "partition": ("auto", "random", "biased-random", "segment", "metis"),
     "duplication": ("auto", "all", "one-hop"),
     "communication": ("auto", "selective", "broadcast", "butterfly", "ring"),
-    "execution": ("auto", "bsp"),
+    "execution": ("auto", "bsp", "async"),
+    "priority": ("auto", "soft", "none"),
     "memory": ("auto", "just-enough", "fixed", "maximum", "fused"),
     "direction": ("auto", "push", "pull"),
     "load_balance": ("auto", "thread", "warp", "block", "lrb", "merge-path"),
@@ -34,15 +35,28 @@ AXES: dict[str, tuple[str, ...]] = {
 #: graph stays where its first run has placed it.
 RESOLVED = {"devices": os.environ.get("SHOAL_DEVICES") or "cpu", "execution": "bsp", "partition": "segment"}
 
+_NO_EXCHANGE = "without supersteps there is no exchange: what a device sends goes to its owner, or round the ring"
+_IN_ORDER = "supersteps visit a frontier as a whole; only execution='async' has a worklist to put in order"
+_NO_FRONTIER = "a pull asks which vertices are in a frontier, and without supersteps there is none"
 _EVERYBODY = "everybody is told of every vertex, so everybody must have every vertex"
 #: Pairs of strategies that make no sense together, and why.
 REFUSED: dict[tuple[tuple[str, str], tuple[str, str]], str] = {
     (("duplication", "one-hop"), ("communication", name)): _EVERYBODY for name in ("broadcast", "butterfly", "ring")
-}
+} | {
+    (("execution", "async"), ("communication", name)): _NO_EXCHANGE for name in ("broadcast", "butterfly")
+} | {
+    (("priority", name), ("execution", other)): _IN_ORDER for name in ("soft", "none") for other in ("auto", "bsp")
+} | {
+    (("execution", "async"), ("direction", "pull")): _NO_FRONTIER
+}  # fmt: skip
 
 #: Axes that devices of one kind have: what they are, and why all others know only ``auto``.
 ONLY_ON: dict[str, tuple[str, str]] = {
     "load_balance": ("cuda", "its threads take pieces of a frontier one by one"),
+}
+#: Names that devices of one kind do not know.
+NOT_ON: dict[tuple[str, str], tuple[str, str]] = {
+    ("execution", "async"): ("cuda", "a GPU's devices work in supersteps"),
 }
 
 
@@ -74,7 +88,10 @@ class RunConfig:
         ``"butterfly"`` (that in rounds of few messages; ``fanout`` says how few) or ``"ring"``
     fanout : of a butterfly: 1 and 2 pair devices up, f exchanges among groups of f
     partition_seed : of random partitions
-    execution : ``"bsp"``, supersteps separated by barriers
+    execution : ``"bsp"``, supersteps separated by barriers; ``"async"``, every device, of one thread, visits what it
+        has to visit as soon as it hears of it; for programs whose values combine in any order
+    priority : without supersteps, which vertices go first: ``"soft"``, those of the lowest priority on the device, and
+        none far ahead of the other devices', or ``"none"``, in the order in which they come
     memory : how much room frontiers get: ``"fused"`` (as many entries as a device has vertices), ``"just-enough"``
         (as many as they have edges, where that is more), ``"maximum"`` (as many as there are edges) or ``"fixed"`` (as
         many as earlier runs on the graph needed); under each of them it grows where a frontier needs more
@@ -99,6 +116,7 @@ class RunConfig:
     fanout: int = 1
     partition_seed: int = 0
     execution: str = "auto"
+    priority: str = "auto"
     memory: str = "auto"
     memory_limit: int | str | None = None
     direction: str = "auto"
@@ -127,6 +145,11 @@ class RunConfig:
         check_integer("fanout", self.fanout, 1, MAX_DEVICES if spec is None else spec.num_devices)
         if spec is not None:
             self.check_kind(spec.kind)
+            if self.execution == "async" and (spec.threads_per_device or 1) > 1:
+                raise ArgumentError(
+                    f"devices={self.devices!r} does not go with execution='async': without supersteps a device has one "
+                    f"thread; cpu:{spec.num_devices * (spec.threads_per_device or 1)} has as many"
+                )
         parse_bytes("memory_limit", self.memory_limit)
         check_number("do_a", self.do_a, 0)
         check_number("do_b", self.do_b, 0)
@@ -139,6 +162,14 @@ class RunConfig:
             value = getattr(self, axis)
             if value != "auto" and kind != only:
                 raise ArgumentError(f"{axis}={value!r} is not possible on {kind}: {reason}; allowed: auto")
+        for (axis, name), (other, reason) in NOT_ON.items():
+            if kind == other and getattr(self, axis) == name:
+                allowed = ", ".join(possible for possible in AXES[axis] if possible != name)
+                raise ArgumentError(f"{axis}={name!r} is not possible on {kind}: {reason}; allowed: {allowed}")
+
+    def in_supersteps(self) -> RunConfig:
+        """Return the same for a part of a call that cannot do without supersteps."""
+        return self if self.execution != "async" else replace(self, execution="bsp", priority="auto")
 
     def resolved(self) -> dict[str, Any]:
         """Return the values in force, with ``auto`` replaced where the choice is made before the run."""
@@ -153,6 +184,8 @@ def _resolve(config: RunConfig) -> dict[str, Any]:
     for axis, value in RESOLVED.items():
         if values[axis] == "auto":
             values[axis] = value
+    if values["priority"] == "auto":
+        values["priority"] = "soft" if values["execution"] == "async" else "none"
     return values
 
 

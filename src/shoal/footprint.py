@@ -176,7 +176,8 @@ class Footprint:
             before, queue = queue, max(queue, vertex * (lengths.queue(room) + kept))
             kept = lengths.queue_end if phase.keep else 0
             levels = max(levels, lengths.levels)
-            blocks = self._block_bytes(lengths.blocks(room)) if source.flow.ordered is not None else 0
+            has_blocks = source.flow.ordered is not None or self.config.execution == "async"
+            blocks = self._block_bytes(lengths.blocks(room)) if has_blocks else 0
             is_listed = phase.begin == "all" or (phase.begin == "start" and begins_everywhere)
             listed = vertex * self.sizes.num_vertices if is_listed and source.flow.uses_frontier else 0
             # The queue before is still there when a longer one is made.

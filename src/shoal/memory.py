@@ -19,9 +19,9 @@ import numpy as np
 from shoal import algorithms
 from shoal.algorithms.arguments import is_batch, make_config
 from shoal.algorithms.betweenness import Betweenness, batch_width
-from shoal.algorithms.bfs import BFS, MAX_BATCH, BatchBFS, SmallestParents
+from shoal.algorithms.bfs import BFS, MAX_BATCH, AsynchronousBFS, BatchBFS, SmallestParents
 from shoal.algorithms.components import Components
-from shoal.algorithms.pagerank import DTYPES, PageRank
+from shoal.algorithms.pagerank import DTYPES, PageRank, ResidualPageRank
 from shoal.algorithms.sssp import SSSP, FlatParents, TightParents, distance_dtype
 from shoal.arrays import choose_edge_dtype, choose_vertex_dtype
 from shoal.config import CONFIG_NAMES, parse_devices
@@ -145,7 +145,9 @@ def _bfs_stages(sizes: Sizes, device: Footprint, options: dict[str, Any]) -> lis
     width = _batch_width(options.get("source"))
     vertex, count = sizes.vertex_dtype.itemsize, sizes.num_vertices
     if width is None:
-        first = device.stage(BFS(), begins_everywhere=False)
+        is_async = device.config.execution == "async"
+        program = AsynchronousBFS(device.config.deterministic) if is_async else BFS()
+        first = device.stage(program, begins_everywhere=False)
         kept = count * (4 + vertex)
     else:
         # Columns of a batch become rows: a copy, while the columns are still there.
@@ -155,7 +157,7 @@ def _bfs_stages(sizes: Sizes, device: Footprint, options: dict[str, Any]) -> lis
             # The buffers of the batch before are kept, and larger ones made beside them.
             first = first.beside(2 * first.buffer_bytes)
         kept = rows + first.state_bytes
-    if not device.config.deterministic:
+    if not device.config.deterministic or device.config.execution == "async":
         return [first]
     return [first, device.stage(SmallestParents(), others=kept + count * vertex * (width or 0))]
 
@@ -203,7 +205,9 @@ def _pagerank_stages(sizes: Sizes, device: Footprint, options: dict[str, Any]) -
     count = sizes.num_vertices
     out_weight = count * (INT64_BYTES if is_weighted else sizes.edge_dtype.itemsize)
     dtype = check_choice("dtype", options.get("dtype", "float64"), DTYPES)
-    program = PageRank(dtype, 1, is_weighted, is_personal)
+    program: Program = PageRank(dtype, 1, is_weighted, is_personal)
+    if device.config.execution == "async":
+        program = ResidualPageRank(dtype, is_weighted)
     personalization = count * INT64_BYTES if is_personal else 0
     stages = [device.stage(program, constants=personalization, others=out_weight)]
     if is_weighted:

@@ -8,8 +8,9 @@ from typing import Any
 
 import numpy as np
 
-_DIRECTIONS = ("push", "pull")
-_EDGES = 3  # the column of edges looked at
+_DIRECTIONS = ("push", "pull", "async")
+_ASYNC = 2  # the direction of a row that is about all a device did without supersteps
+_FRONTIER, _EDGES, _DIRECTION = 2, 3, 4  # columns: size of the frontier, edges looked at, direction
 #: Columns that are added up over supersteps and devices, with their names; nanoseconds become seconds.
 _COUNTED = {"edges_visited": 3, "messages": 6, "items_sent": 7, "bytes_sent": 8, "items_combined": 9}
 _IDLE = 10
@@ -31,11 +32,13 @@ class Trace:
     sums: np.ndarray = field(default_factory=lambda: np.zeros(_NUM_COLUMNS, np.int64))
     chunks: list[np.ndarray] = field(default_factory=list)
     num_rows: int = 0
+    work_items: int = 0  # vertices visited without supersteps
 
     def add(self, rows: np.ndarray) -> None:
         """Count supersteps, and keep their rows as long as there is room."""
         self.num_supersteps += len(rows)
         self.sums += np.add.reduce(rows)
+        self.work_items += int(rows[rows[:, _DIRECTION] == _ASYNC, _FRONTIER].sum())
         self._keep(rows)
 
     def include(self, other: Trace) -> None:
@@ -45,6 +48,7 @@ class Trace:
                 self._keep(rows)
         self.num_supersteps += other.num_supersteps
         self.sums += other.sums
+        self.work_items += other.work_items
 
     def _keep(self, rows: np.ndarray) -> None:
         room = MAX_ROWS - self.num_rows
@@ -61,6 +65,16 @@ class Trace:
     def rows(self) -> list[list[int]]:
         """Return the rows that are kept, in order."""
         return [row for chunk in self.chunks for row in chunk.tolist()]
+
+
+def async_row(
+    began: int, ended: int, *, work_items: int, edges_visited: int, messages: int, items_sent: int, bytes_sent: int,
+    items_combined: int,
+) -> np.ndarray:  # fmt: skip
+    """Return the one row of a device without supersteps."""
+    return np.array([[
+        began, ended, work_items, edges_visited, _ASYNC, 0, messages, items_sent, bytes_sent, items_combined, 0,
+    ]])  # fmt: skip
 
 
 @dataclass
@@ -112,7 +126,7 @@ class Stats:
             "peak_memory_bytes": self.peak_memory_bytes,
             "peak_memory_bytes_by_device": list(self.device_peaks),
             "stolen_edges": 0,
-            "work_items": 0,
+            "work_items": sum(trace.work_items for trace in self.traces),
             "num_devices": len(self.traces),
             "num_threads": self.num_threads,
             "config": dict(self.config),

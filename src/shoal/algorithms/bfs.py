@@ -26,6 +26,7 @@ from shoal.rules import atomic, rule
 from shoal.run import run_configured
 
 UNREACHED = -1
+FAR = 2**31 - 1  # without supersteps: farther than anything
 NOBODY = 2**63 - 1
 MAX_BATCH = 64  # bits in the word of sources that each vertex carries
 
@@ -71,6 +72,65 @@ class BFS(Program):
     def phases(self) -> list[Phase]:
         until = self.reached_targets if self.has_targets else None
         return [Phase(self.step, until=until, joins=1, max_supersteps=self.max_distance)]
+
+
+class AsynchronousBFS(Program):
+    """Hops without supersteps, by the smallest proposal; then a parent one hop nearer for every vertex."""
+
+    distance = Vertex("int32", fill=FAR, combine=minimum)
+    parent = Vertex("vertex", fill=UNREACHED)
+    cutoff = Constant("int32")
+
+    def __init__(self, is_deterministic: bool = False) -> None:
+        self.is_deterministic = is_deterministic
+
+    def start(self, source: int, cutoff: int | None) -> list[int]:
+        self.distance[source] = 0
+        self.parent[source] = source
+        self.cutoff = FAR if cutoff is None else min(cutoff, FAR)
+        return [source]
+
+    @rule
+    def level(vertex, distance):
+        return distance[vertex]
+
+    @rule
+    def relax(src, dst, distance, cutoff):
+        proposal = distance[src] + 1
+        if proposal >= distance[dst] or proposal > cutoff:
+            return False
+        return atomic.min(distance, dst, proposal)
+
+    @rule
+    def wants_parent(vertex, distance, parent):
+        return parent[vertex] == UNREACHED and distance[vertex] != FAR
+
+    @rule
+    def adopt(src, dst, distance, parent):
+        if distance[src] + 1 == distance[dst]:
+            parent[dst] = src
+        return False
+
+    @rule
+    def candidate(src, dst, distance):
+        return src if distance[src] + 1 == distance[dst] else NOBODY
+
+    @rule
+    def keep(vertex, value, parent):
+        if parent[vertex] == UNREACHED and value != NOBODY:
+            parent[vertex] = value
+
+    def step(self, frontier):
+        return advance(frontier, self.relax, priority=self.level)
+
+    def join_parents(self, frontier):
+        if self.is_deterministic:
+            gather(everything, self.candidate, finish=self.keep, combine=minimum, dtype="int64")
+        else:
+            advance(everything, self.adopt, where=self.wants_parent, direction="pull")
+
+    def phases(self) -> list[Phase]:
+        return [Phase(self.step), Phase(self.join_parents, max_supersteps=1)]
 
 
 class BatchBFS(Program):
@@ -204,11 +264,25 @@ def bfs(
 def _bfs_single(graph, plain: Graph, source: Any, cutoff: int | None, targets: Any, config: RunConfig):
     source = check_vertex("source", source, plain.num_vertices)
     wanted = () if targets is None else check_vertices("targets", as_list(targets), plain.num_vertices)
+    if config.execution == "async":
+        return _bfs_asynchronous(graph, plain, source, cutoff, targets, config)
     program = BFS(cutoff, has_targets=targets is not None)
     outcome = run_configured(program, graph, config, {"source": source, "targets": wanted})
     distance, parent = outcome.state["distance"], outcome.state["parent"]
     if config.deterministic:
         parent = _smallest_parents(graph, distance, config)
+    return TraversalResult(plain, outcome.stats, source, distance, parent)
+
+
+def _bfs_asynchronous(graph, plain: Graph, source: int, cutoff: int | None, targets: Any, config: RunConfig):
+    if targets is not None:
+        raise ArgumentError(
+            "execution='async' does not go with targets=: that they are reached is asked once a superstep"
+        )
+    program = AsynchronousBFS(config.deterministic)
+    outcome = run_configured(program, graph, config, {"source": source, "cutoff": cutoff})
+    distance, parent = outcome.state["distance"], outcome.state["parent"]
+    distance[distance == FAR] = UNREACHED
     return TraversalResult(plain, outcome.stats, source, distance, parent)
 
 

@@ -12,10 +12,12 @@ time, never correctness.  Devices send one another their pointers, and join alon
 
 from __future__ import annotations
 
+import time
 from typing import Any
 
-from shoal.algorithms.arguments import graph_of, make_config
+from shoal.algorithms.arguments import graph_of, kind_of, make_config
 from shoal.algorithms.verify_components import verify_components
+from shoal.config import RunConfig
 from shoal.graph import Graph
 from shoal.operators import advance, compute, everything, filter, reduce, update
 from shoal.placement import Placed
@@ -23,6 +25,7 @@ from shoal.program import Phase, Program, Scalar, Vertex, add, maximum
 from shoal.results import ComponentsResult
 from shoal.rules import atomic, rule
 from shoal.run import run_configured
+from shoal.stats import Stats
 
 SAMPLED_EDGES = 2  # the paper's choice: a third round costs more than it saves
 NUM_SAMPLES = 128  # one thread looks at them; if most vertices are in one component, most of so many are
@@ -133,8 +136,27 @@ def connected_components(graph: Graph | Placed, *, validate: bool = False, **str
     ([0, 0, 2, 3, 3], 3)
     """
     plain = graph_of(graph)
-    outcome = run_configured(Components(can_skip=not plain.is_directed), graph, make_config(strategies), {})
-    label, count = outcome.state["label"], int(outcome.state["count"][0])
+    config = make_config(strategies)
+    if config.execution == "async":
+        result = _merged(graph, plain, config)
+    else:
+        outcome = run_configured(Components(can_skip=not plain.is_directed), graph, config, {})
+        result = ComponentsResult(plain, outcome.stats, outcome.state["label"], int(outcome.state["count"][0]))
     if validate:
-        verify_components(plain, label, count)
-    return ComponentsResult(plain, outcome.stats, label, count)
+        verify_components(plain, result.label, result.count)
+    return result
+
+
+def _merged(graph: Graph | Placed, plain: Graph, config: RunConfig) -> ComponentsResult:
+    """Find the components without supersteps: what a device is dealt does not depend on a partition."""
+    from shoal.algorithms.merged_components import merge_components
+
+    devices = graph.devices if isinstance(graph, Placed) else config.resolved()["devices"]
+    config.check_kind(kind_of(graph, config))
+    began = time.perf_counter()
+    merged = merge_components(plain, devices, keeps_rows=config.stats == "full")
+    seconds, count = time.perf_counter() - began, len(merged.traces)
+    num_bytes = plain.num_vertices * plain.vertex_dtype.itemsize
+    stats = Stats(seconds, num_bytes * (count + 1), config.resolved(), merged.traces, "Components", count,
+                  device_peaks=[num_bytes] * count)  # fmt: skip
+    return ComponentsResult(plain, stats, merged.label, merged.count)

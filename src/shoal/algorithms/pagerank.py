@@ -16,13 +16,14 @@ import numpy as np
 
 from shoal.algorithms.arguments import check_vertices, graph_of, make_config
 from shoal.algorithms.verify_pagerank import verify_pagerank
+from shoal.config import RunConfig
 from shoal.errors import ArgumentError, ConvergenceError, check_choice, check_integer, check_number
 from shoal.graph import Graph
-from shoal.operators import everything, gather, swap
+from shoal.operators import advance, compute, everything, filter, gather, swap
 from shoal.placement import Placed
 from shoal.program import Constant, Phase, Program, Scalar, Vertex, add
 from shoal.results import RankResult
-from shoal.rules import rule
+from shoal.rules import atomic, rule
 from shoal.run import run_configured
 
 DTYPES = ("float64", "float32")
@@ -99,6 +100,57 @@ class PageRank(Program):
         return [Phase(self.step, until=self.has_converged, max_supersteps=self.max_iterations)]
 
 
+class ResidualPageRank(Program):
+    """Ranks by passing on what has come: a vertex adds its residual to its rank and hands it to its neighbours.
+
+    It needs no supersteps.  Ranks are short of what sinks would spread: as that goes where a surfer starts again, all
+    ranks are short by one factor, and dividing by their sum makes up for it.  (Whang et al., Euro-Par 2015)
+    """
+
+    least = Constant("float64")
+
+    def __init__(self, dtype: str, is_weighted: bool) -> None:
+        self.rank = Vertex(dtype)
+        self.residual = Vertex(dtype, combine=add)
+        self.passed = Vertex(dtype)
+        self.scale = Vertex(dtype)
+        self.is_weighted = is_weighted
+
+    def start(self, out_weight: np.ndarray, personalization: np.ndarray | None, damping: float, least: float) -> Any:
+        np.divide(damping, out_weight, out=self.scale, where=out_weight != 0)
+        self.least = least
+        if personalization is None:
+            self.residual[:] = (1.0 - damping) / max(len(out_weight), 1)
+            return None
+        np.multiply(personalization, 1.0 - damping, out=self.residual)
+        return np.flatnonzero(personalization)
+
+    @rule
+    def take(vertex, rank, residual, passed, scale):
+        rank[vertex] += residual[vertex]
+        passed[vertex] = residual[vertex] * scale[vertex]
+        residual[vertex] = 0.0
+
+    @rule
+    def pass_on(src, dst, passed, residual):
+        atomic.add(residual, dst, passed[src])
+        return True
+
+    @rule
+    def weighted_pass_on(src, dst, weight, passed, residual):
+        atomic.add(residual, dst, passed[src] * weight)
+        return True
+
+    @rule
+    def is_large(vertex, residual, least):
+        return residual[vertex] >= least
+
+    def step(self, frontier):
+        compute(frontier, self.take)
+        touched = advance(frontier, self.weighted_pass_on if self.is_weighted else self.pass_on)
+        return filter(touched, self.is_large)
+
+
 def pagerank(
     graph: Graph | Placed,
     damping: float = 0.85,
@@ -118,7 +170,7 @@ def pagerank(
     ----------
     damping : probability of following an edge rather than starting again
     tolerance : stop when the ranks' change (the sum of the absolute differences) falls below it
-    max_iterations : give up after so many (`ConvergenceError`)
+    max_iterations : give up after so many (`ConvergenceError`); without supersteps there are none to count
     iterations : do exactly so many instead
     personalization : where a surfer starts again: a value per vertex, or a mapping from vertex to value
     weighted : follow edges in proportion to their weights
@@ -142,6 +194,17 @@ def pagerank(
         limit, tolerance = check_integer("iterations", iterations, 0), 0.0
     start = _start_distribution(personalization, plain.num_vertices)
     out_weight = _out_weight(plain, weighted, dtype)
+    if config.execution == "async":
+        if iterations is not None or damping == 1 or tolerance == 0:
+            raise ArgumentError(
+                "execution='async' does not go with iterations=, damping=1 or tolerance=0: without supersteps nothing "
+                "but the tolerance ends the passing on"
+            )
+        result = _pagerank_by_residuals(graph, plain, out_weight, start, damping, tolerance, weighted, dtype, config)
+        if validate:
+            verify_pagerank(plain, result.rank, damping=damping, tolerance=tolerance, personalization=personalization,
+                            weighted=weighted)  # fmt: skip
+        return result
     program = PageRank(dtype, limit, weighted and plain.is_weighted, start is not None)
     arguments = {"out_weight": out_weight, "personalization": start, "damping": damping, "tolerance": tolerance}
     outcome = run_configured(program, graph, config, arguments)
@@ -157,6 +220,26 @@ def pagerank(
         bound = error if iterations is not None else tolerance
         verify_pagerank(plain, rank, damping=damping, tolerance=bound, personalization=personalization,
                         weighted=weighted)  # fmt: skip
+    return RankResult(plain, outcome.stats, rank, outcome.stats.num_supersteps, error)
+
+
+def _pagerank_by_residuals(
+    graph: Graph | Placed, plain: Graph, out_weight: np.ndarray, start: np.ndarray | None, damping: float,
+    tolerance: float, weighted: bool, dtype: str, config: RunConfig,
+) -> RankResult:  # fmt: skip
+    """Return ranks whose equation holds but for ``tolerance``, as a sum over all vertices.
+
+    The residuals that are left are what it does not hold by; ranks sum to 1 - damping at least before they are scaled.
+    """
+    least = tolerance * (1.0 - damping) / max(plain.num_vertices, 1)
+    arguments = {"out_weight": out_weight, "personalization": start, "damping": damping, "least": least}
+    program = ResidualPageRank(dtype, weighted and plain.is_weighted)
+    outcome = run_configured(program, graph, config, arguments)
+    rank, residual = outcome.state["rank"], outcome.state["residual"]
+    rank += residual
+    total = rank.sum(dtype=np.float64)
+    rank /= total if plain.num_vertices else 1.0
+    error = float(residual.sum(dtype=np.float64)) / total if plain.num_vertices else 0.0
     return RankResult(plain, outcome.stats, rank, outcome.stats.num_supersteps, error)
 
 

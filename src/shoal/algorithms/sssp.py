@@ -322,7 +322,8 @@ def _with_flat_parents(
     may_be_flat = weights is not None and (weights.dtype.kind == "f" or graph_of(graph).min_weight == 0)
     if not may_be_flat or not np.any((parent == NO_PARENT) & (distance < infinity)):
         return parent
-    outcome = run_configured(FlatParents(distance.dtype), graph, config, {"distance": distance, "parent": parent})
+    arguments = {"distance": distance, "parent": parent}
+    outcome = run_configured(FlatParents(distance.dtype), graph, config.in_supersteps(), arguments)
     stats.including(outcome.stats)
     return outcome.state["parent"]
 

@@ -135,9 +135,13 @@ class Backend(Protocol):
         """Return the devices that are asked for."""
 
     def load(
-        self, program: Program, phase: Phase, types: Types, direction: str, duplication: str | None, load_balance: str
-    ) -> Code:
-        """Compile a phase for the types of a graph, or find it compiled; with ``duplication`` for several devices."""
+        self, program: Program, phase: Phase, types: Types, direction: str, duplication: str | None,
+        load_balance: str, priority: str | None,
+    ) -> Code:  # fmt: skip
+        """Compile a phase for the types of a graph, or find it compiled.
+
+        With ``duplication`` for several devices, with ``priority`` (``"soft"`` or ``"none"``) without supersteps.
+        """
 
     def begin(
         self, shards: Sequence[Any], fields: dict[str, Field], phases: Sequence[tuple[Phase, Any]],

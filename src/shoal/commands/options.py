@@ -113,7 +113,10 @@ class RunOptions:
     fanout: Annotated[
         int, typer.Option(help="Of a butterfly: 1 to the number of devices.", rich_help_panel=_DEVICES)
     ] = DEFAULT.fanout
-    execution: Annotated[str, typer.Option(help="auto or bsp.", rich_help_panel=_RUNNING)] = DEFAULT.execution
+    execution: Annotated[str, typer.Option(help="auto, bsp or async.", rich_help_panel=_RUNNING)] = DEFAULT.execution
+    priority: Annotated[str, typer.Option(help="Of async execution: auto, soft or none.", rich_help_panel=_RUNNING)] = (
+        DEFAULT.priority
+    )
     memory: Annotated[
         str, typer.Option(help="auto, just-enough, fixed, maximum or fused.", rich_help_panel=_RUNNING)
     ] = DEFAULT.memory

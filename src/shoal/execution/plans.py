@@ -23,6 +23,7 @@ from shoal.operators import force_direction, record
 from shoal.placement import Placed
 from shoal.program import Constant, Field, Phase, Program, Scalar, Vertex, check_vertex_fills, field_dtype
 from shoal.rules import Rule
+from shoal.worklists import why_not
 
 MAX_PLANS = 1024  # a plan is some kilobytes; a caller with ever new cutoffs must not fill the memory
 MAX_ITEMS = 64  # of a word or tuple in a key: plans must not keep a caller's data alive
@@ -60,7 +61,7 @@ _lock = threading.Lock()  # held to write: of readers, each looks up once and ke
 def plan_of(program: Program, placed: Placed, config: RunConfig) -> Plan:
     """Return the plan of a program on a placed graph, made now or at an earlier run."""
     types = graph_types(placed.graph)
-    wanted: Any = (placed.kind, config.direction, config.load_balance)
+    wanted: Any = (placed.kind, config.direction, config.load_balance, config.execution, config.priority)
     if placed.num_devices > 1:
         wanted = (*wanted, config.duplication, config.communication)
     try:
@@ -102,7 +103,13 @@ def _make_plan(program: Program, placed: Placed, types: Types, config: RunConfig
         choices = choose([sharing_of(program, phase, config.direction) for phase in phases], config)
     backend = find_backend(placed.kind)
     how = (config.direction, choices.duplication, config.load_balance)
-    loaded = [backend.load(program, phase, types, *how) for phase in phases]
+    priorities = [_priority(program, phase, config) for phase in phases]
+    if config.execution == "async" and not any(priorities):
+        raise ArgumentError(f"execution='async' is not possible: {type(program).__name__} has phases of one superstep "
+                            "only; allowed: auto, bsp")  # fmt: skip
+    loaded = [
+        backend.load(program, phase, types, *how, priority) for phase, priority in zip(phases, priorities, strict=True)
+    ]
     # As in the paper, section VI-B: fixed where the program puts out nothing whose size the run would have to find.
     memory = "fused" if any(code.is_open for code in loaded) else "fixed"
     bytes_per_vertex, others = (state_bytes(fields, count, types[0]) for count in (1, 0))
@@ -110,6 +117,20 @@ def _make_plan(program: Program, placed: Placed, types: Types, config: RunConfig
     return Plan(
         fields, dtypes, list(zip(phases, loaded, strict=True)), choices, memory, bytes_per_vertex - others, others
     )  # fmt: skip
+
+
+def _priority(program: Program, phase: Phase, config: RunConfig) -> str | None:
+    """Return by which priority a phase goes without supersteps, and None if it goes in supersteps."""
+    if config.execution != "async":
+        return None
+    recording = record(program, phase.step)
+    force_direction(recording, "push")
+    reason = why_not(recording, phase)
+    if reason is None:
+        return str(config.resolved()["priority"])
+    if phase.max_supersteps == 1:
+        return None  # there is nothing that could wait for a second
+    raise ArgumentError(f"execution='async' is not possible: {reason}; allowed: auto, bsp")
 
 
 def sharing_of(program: Program, phase: Phase, direction: str) -> Sharing:

@@ -107,7 +107,7 @@ class Subgraph:
 
 def _positions(ascending: np.ndarray, wanted: np.ndarray) -> np.ndarray:
     """Return where those of ``wanted`` that are there stand in an array."""
-    places = np.searchsorted(ascending, wanted)
+    places = np.searchsorted(ascending, wanted.astype(ascending.dtype, copy=False))  # of one type, or all are converted
     inside = places < len(ascending)
     places, wanted = places[inside], wanted[inside]
     return places[ascending[places] == wanted]

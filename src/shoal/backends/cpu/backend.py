@@ -28,10 +28,11 @@ class CPUBackend:
         return make_devices(spec.num_devices, spec.threads_per_device)
 
     def load(
-        self, program: Program, phase: Phase, types: Types, direction: str, duplication: str | None, load_balance: str
-    ) -> LoadedPhase:
-        """Compile a phase for the types of a graph, or find it compiled; with ``duplication`` for several devices."""
-        return load_phase(program, phase, types, direction, duplication)
+        self, program: Program, phase: Phase, types: Types, direction: str, duplication: str | None,
+        load_balance: str, priority: str | None,
+    ) -> LoadedPhase:  # fmt: skip
+        """Compile a phase for the types of a graph, or find it compiled."""
+        return load_phase(program, phase, types, direction, duplication, priority)
 
     def begin(
         self, shards: Sequence[Shard], fields: dict[str, Field], phases: Sequence[tuple[Phase, LoadedPhase]],

@@ -92,15 +92,16 @@ class Border:
             shared.world, part.owner, none if part.address is None else part.address,
             none if part.global_ids is None else part.global_ids, part.owned, *self.shard.copies, self.listed,
             self.dirty, self.voices, read_only(schedule.receive_indptr), read_only(schedule.receive_peers),
-            shared.num_receivers, shared.mail_at, self._edge_ids(source), shared.mail_bits, shared.mail_ids,
+            shared.num_receivers, shared.mail_at, edge_ids_for(part, source), shared.mail_bits, shared.mail_ids,
             *shared.mail, *self.earlier, *shared.posted,
         )  # fmt: skip
-
-    def _edge_ids(self, source: Any) -> np.ndarray:
-        """Return the graph's numbers of the device's edges, if a rule asks for them."""
-        is_asked = any("edge" in rule.parameters for op in source.flow.operators for rule in op.rules.values())
-        return read_only(self.part.edge_ids() if is_asked else self.part.out_edges.indptr[:0])
 
     def buffers(self) -> list[np.ndarray]:
         """Return the arrays, to count their bytes."""
         return [self.listed, self.dirty, self.voices, *self.earlier]
+
+
+def edge_ids_for(part: Subgraph, source: Any) -> np.ndarray:
+    """Return the graph's numbers of a device's edges, if a rule asks for them."""
+    is_asked = any("edge" in rule.parameters for op in source.flow.operators for rule in op.rules.values())
+    return read_only(part.edge_ids() if is_asked else part.out_edges.indptr[:0])

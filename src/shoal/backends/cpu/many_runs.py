@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""One run of one phase on several CPU devices: a `PhaseRun` for each, and the one door to all their loops.
+"""One run of one phase on several CPU devices: a `LoopRun` for each, and the one door to all their loops.
 
 The threads of all devices enter their loops together and come back together, with one reason: where one device needs
 memory or has a full trace, the others wait for it.  If one fails, all are stopped.
@@ -7,12 +7,14 @@ memory or has a full trace, the others wait for it.  If one fails, all are stopp
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any
 
 from shoal.backends.base import Reason
 from shoal.backends.cpu.border import Shared
-from shoal.backends.cpu.phase_run import PhaseRun
+from shoal.backends.cpu.loop_run import LoopRun
 from shoal.backends.cpu.threads import run_threads
+from shoal.backends.cpu.worklist_run import Channels
 from shoal.backends.loops import control as slot
 from shoal.backends.loops.together import RunsTogether
 from shoal.errors import OutOfMemoryError, ShoalError
@@ -21,7 +23,7 @@ from shoal.errors import OutOfMemoryError, ShoalError
 class ManyRuns(RunsTogether):
     """The runs of one phase on all devices; `resume` until it is done."""
 
-    def __init__(self, runs: list[PhaseRun], shared: Shared) -> None:
+    def __init__(self, runs: Sequence[LoopRun], shared: Shared | Channels) -> None:
         super().__init__(runs, shared)
         self.places = [(run, thread) for run in runs for thread in range(run.num_threads)]
 

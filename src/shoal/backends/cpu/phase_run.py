@@ -4,7 +4,6 @@
 from __future__ import annotations
 
 import time
-import traceback
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -15,13 +14,11 @@ from shoal.backends.cpu.buffers import OUTBOX, TRACE_ROWS
 from shoal.backends.cpu.device import Shard, Workspace
 from shoal.backends.cpu.kernels.ordered import BINS_ROW, ENTRIES, FAR_LOWEST, NONE
 from shoal.backends.cpu.kernels.vertices import BLOCK
+from shoal.backends.cpu.loop_run import LoopRun
 from shoal.backends.cpu.phases import LoadedPhase
-from shoal.backends.cpu.threads import run_threads
 from shoal.backends.loops import control as slot
 from shoal.backends.loops.control import control_size
-from shoal.errors import ProgramError
 from shoal.program import Phase
-from shoal.progress import Progress, current_watch
 
 if TYPE_CHECKING:
     from shoal.strategies.memory import Allowance
@@ -31,7 +28,7 @@ if TYPE_CHECKING:
 INLINE_NANOSECONDS = 20_000_000
 
 
-class PhaseRun:
+class PhaseRun(LoopRun):
     """One run of one phase on one device: its control block and buffers; `resume` until it is done."""
 
     def __init__(
@@ -39,10 +36,8 @@ class PhaseRun:
         frontier: np.ndarray | None, knobs: tuple[float, float], title: str, allowance: Allowance,
         border: Border | None = None,
     ) -> None:  # fmt: skip
-        self.loaded, self.phase, self.shard, self.workspace = loaded, phase, shard, workspace
-        self.state, self.title = state, title
-        self.watch, self.began = current_watch(), time.monotonic()
-        self.border, self.budget = border, allowance.budget
+        super().__init__(loaded, phase, shard, title, is_shared=border is not None)
+        self.workspace, self.state, self.border, self.budget = workspace, state, border, allowance.budget
         self.num_threads = shard.device.threads_for(shard.graph)
         # On the caller's own thread, until it proves long.
         self.is_inline = border is None and shard.device.is_small(shard.graph)
@@ -58,7 +53,6 @@ class PhaseRun:
         self.outbox = np.empty((rows, OUTBOX), shard.graph.indices.dtype)
         self.partials = [np.empty(-(-num_vertices // BLOCK), dtype) for dtype in source.partials.values()]
         self.knobs = np.array(knobs)
-        self.rows: list[np.ndarray] = []
         self.has_blocks = False
         own = (self.control, self.work, self.trace, self.outbox, *self.partials)
         self.own_bytes = sum([array.nbytes for array in own])
@@ -104,7 +98,7 @@ class PhaseRun:
         self.control[slot.DEVICE] = self.border.part.device
         self.control[slot.SHARES_OWN] = self.border.shares_own
         if self.loaded.source.flow.pulls:  # a pull asks of every source whether it is in the frontier
-            _set_bits(self.workspace.bitmap_a, self.shard.num_local, self.border.part.find_local(frontier))
+            set_bits(self.workspace.bitmap_a, self.shard.num_local, self.border.part.find_local(frontier))
             self.control[slot.HAS_BITMAP] = 1
         return self.border.part.find_owned(frontier)
 
@@ -208,7 +202,7 @@ class PhaseRun:
         self.bins = np.full((self.num_threads, BINS_ROW), NONE, np.int64)
         self.bins[:, FAR_LOWEST] = slot.NEVER
         self.has_blocks = True
-        _set_bits(spill, graph.num_vertices, frontier)
+        set_bits(spill, graph.num_vertices, frontier)
         control[slot.LOWEST] = slot.NEVER
         control[slot.CURRENT] = slot.FIRST
         control[slot.HAS_SPILLED] = 1
@@ -228,21 +222,6 @@ class PhaseRun:
             *(() if self.border is None else self.border.arguments(source)),
         )  # fmt: skip
 
-    def resume(self) -> Reason:
-        """Run until the loop comes back and return why; the trace's rows are taken over."""
-        self.begin()
-        if self.is_inline:
-            self.loop(0, 1, *self.arguments)
-        else:
-            on_wait = None if self.watch is None else self.report
-            run_threads(self.loop, self.num_threads, *self.arguments, on_interrupt=self.stop, on_wait=on_wait)
-        return self.end()
-
-    def begin(self) -> None:
-        """Get ready to enter the loop."""
-        self.control[slot.REASON] = 0
-        self.control[slot.STARTED] = time.monotonic_ns()
-
     def end(self) -> Reason:
         """Take over what the loop has left, and return why it came back."""
         control = self.control
@@ -259,29 +238,6 @@ class PhaseRun:
             self.report()
         return reason
 
-    def loop(self, *arguments: Any) -> None:
-        """Run the compiled loop on one thread; what it raises names the rule."""
-        try:
-            self.loaded.loop(*arguments)
-        except Exception as error:
-            raise ProgramError(self._explain(error)) from error
-
-    def _explain(self, error: Exception) -> str:
-        """Name the rule that failed: compiled code leaves its place in the generated module in the traceback."""
-        frames = traceback.walk_tb(error.__traceback__)
-        places = [line for frame, line in frames if frame.f_code.co_filename != __file__]
-        rules = self.loaded.source.rule_lines
-        failed = [rule.where() for line in places for first, last, rule in rules if first <= line <= last]
-        what = f"{type(error).__name__}: {error}".removesuffix(": ")
-        where = failed[-1] if failed else "a rule"
-        device = "" if self.border is None else f" on {self.place}"
-        return f"{self.title}: {where} failed{device} in superstep {self.control[slot.SUPERSTEP]}: {what}"
-
-    @property
-    def place(self) -> str:
-        """The device, in words."""
-        return f"device {self.shard.device.name}"
-
     def _move_to_thread(self) -> None:
         """Go on with a thread and a long trace: the run is worth them, and Ctrl-C reaches a caller that waits."""
         self.is_inline = False
@@ -291,18 +247,6 @@ class PhaseRun:
             self.own_bytes += trace_bytes - self.trace.nbytes
             self.trace = np.empty((TRACE_ROWS, slot.NUM_TRACE_COLUMNS), np.int64)
         self.arguments = self._arguments()
-
-    def stop(self) -> None:
-        """Make the loop come back at the next chance, on every thread; the run cannot be resumed."""
-        self.control[slot.STOP] = Reason.STOPPED
-        self.control[slot.ABANDONED] = 1
-
-    def report(self) -> None:
-        """Tell whoever watches where the run is."""
-        assert self.watch is not None
-        step = getattr(self.phase.step, "__name__", "step")
-        superstep, size = (int(self.control[number]) for number in (slot.SUPERSTEP, slot.SIZE))
-        self.watch.tell(Progress(self.title, step, superstep, size, time.monotonic() - self.began))
 
     def grow(self) -> None:
         """Make room for what the next superstep needs, if there is none."""
@@ -349,16 +293,6 @@ class PhaseRun:
         self.room = self.needed_room = self.sizes.room_of_blocks(len(self.blocks))
 
     @property
-    def is_empty(self) -> bool:
-        """Whether there is nothing to do at all."""
-        return bool(self.control[slot.SIZE] == 0)
-
-    def take_rows(self) -> list[list[np.ndarray]]:
-        """Hand over the rows of the trace since the last time."""
-        rows, self.rows = self.rows, []
-        return [rows]
-
-    @property
     def peaks(self) -> list[int]:
         """The most memory that the buffers took."""
         return [max(self.peak_bytes, self.nbytes)]
@@ -376,7 +310,7 @@ class PhaseRun:
         return self.workspace.nbytes + self.own_bytes + sum(array.nbytes for array in others)
 
 
-def _set_bits(bitmap: np.ndarray, num_vertices: int, vertices: np.ndarray | None) -> None:
+def set_bits(bitmap: np.ndarray, num_vertices: int, vertices: np.ndarray | None) -> None:
     """Put vertices, or with None all of them, into a bitmap, and nothing else."""
     if vertices is not None:
         bitmap.fill(0)

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from shoal.backends.base import Types
-from shoal.backends.cpu.generator import PhaseSource, numba_signature, write_phase
+from shoal.backends.cpu.generator import PhaseSource, numba_signature, write_phase, write_worklist
 from shoal.backends.cpu.modules import load_loop
 from shoal.backends.loops.recordings import recording_key, types_used
 from shoal.operators import Recording, check_phase, force_direction, mark_outputs, record
@@ -34,36 +34,42 @@ class LoadedPhase:
     @property
     def is_open(self) -> bool:
         """Whether only the run shows how much room it needs."""
-        return self.source.flow.is_open
+        return self.source.flow.is_open and not self.source.is_asynchronous
 
 
 def load_phase(
-    program: Program, phase: Phase, types: Types, direction: str = "auto", duplication: str | None = None
-) -> LoadedPhase:
-    """Compile a phase for the types of a graph, or find it compiled; with ``duplication`` for several devices."""
+    program: Program, phase: Phase, types: Types, direction: str = "auto", duplication: str | None = None,
+    priority: str | None = None,
+) -> LoadedPhase:  # fmt: skip
+    """Compile a phase for the types of a graph, or find it compiled.
+
+    With ``duplication`` for several devices, with ``priority`` (``"soft"`` or ``"none"``) without supersteps.
+    """
     recording = record(program, phase.step)
     force_direction(recording, direction)
     check_phase(recording, phase)
     if duplication is not None:
         mark_outputs(recording)
     types = types_used(recording, types)
-    key = (recording_key(recording, phase), types, duplication)
+    key = (recording_key(recording, phase), types, duplication, priority)
     loaded = _phases.get(key)
     if loaded is None:
-        loaded = _compile(program, recording, phase, types, duplication)
+        loaded = _compile(program, recording, phase, types, duplication, priority)
         with _phases_lock:
             _phases[key] = loaded
     return loaded
 
 
 def _compile(
-    program: Program, recording: Recording, phase: Phase, types: Types, duplication: str | None
+    program: Program, recording: Recording, phase: Phase, types: Types, duplication: str | None, priority: str | None
 ) -> LoadedPhase:
     title = type(program).__name__
     vertex, edge, weight = types
     dtypes = {name: field_dtype(declared, vertex) for name, declared in recording.fields.items()}
-    source = write_phase(
-        recording, phase, dtypes, is_weighted=weight is not None, title=title, duplication=duplication
-    )  # fmt: skip
+    how: dict[str, Any] = {"is_weighted": weight is not None, "title": title, "duplication": duplication}
+    if priority is None:
+        source = write_phase(recording, phase, dtypes, **how)
+    else:
+        source = write_worklist(recording, phase, dtypes, has_priority=priority == "soft", **how)
     signature = numba_signature(recording.fields, dtypes, source, vertex, edge, weight)
     return LoadedPhase(load_loop(source, signature, title), source)

@@ -18,6 +18,7 @@ from shoal.backends.cpu.many_runs import ManyRuns
 from shoal.backends.cpu.phase_run import PhaseRun
 from shoal.backends.cpu.phases import LoadedPhase
 from shoal.backends.cpu.threads import available_cores, run_threads
+from shoal.backends.cpu.worklist_run import Channels, WorklistRun
 from shoal.exchanges import Sharing
 from shoal.program import Constant, Field, Phase, Scalar, Vertex
 
@@ -40,9 +41,13 @@ class OneDevice:
         self.shard, self.phases, self.state, self.knobs, self.title = shard, phases, state, knobs, title
         self.workspace = shard.acquire_workspace(has_edges_room=has_edges_room)
 
-    def begin_phase(self, number: int, frontier: np.ndarray | None, allowances: Sequence[Allowance]) -> PhaseRun:
+    def begin_phase(
+        self, number: int, frontier: np.ndarray | None, allowances: Sequence[Allowance]
+    ) -> PhaseRun | WorklistRun:
         """Return a run of one phase, ready to begin."""
         phase, code = self.phases[number]
+        if code.source.is_asynchronous:
+            return WorklistRun(code, phase, self.shard, self.workspace, self.state, frontier, self.title, allowances[0])
         return PhaseRun(
             code, phase, self.shard, self.workspace, self.state, frontier, self.knobs, self.title, allowances[0]
         )
@@ -124,6 +129,8 @@ class ManyDevices:
         if number > 0:
             self._refresh_copies(source.flow.sharing)
         self._empty_copies(source.flow.sharing)
+        if source.is_asynchronous:
+            return self._begin_worklists(code, phase, frontier, allowances)
         threads = sum(shard.device.threads_for(shard.graph) for shard in self.shards)
         shared = Shared(self.parts, self.schedule, source, self.states[0], threads, self.workspaces[0])
         shares_own = not self.schedule.is_routed and source.flow.shares_own
@@ -136,6 +143,21 @@ class ManyDevices:
             for device, (shard, workspace, own, allowance) in enumerate(devices)
         ]  # fmt: skip
         return ManyRuns(runs, shared)
+
+    def _begin_worklists(
+        self, code: LoadedPhase, phase: Phase, frontier: np.ndarray | None, allowances: Sequence[Allowance]
+    ) -> ManyRuns:
+        """Return a run of a phase without supersteps."""
+        channels = Channels(self.parts, self.schedule, code.source, self.states[0], self.workspaces[0])
+        devices = zip(self.shards, self.workspaces, self.states, allowances, strict=True)
+        runs = [
+            WorklistRun(
+                code, phase, shard, workspace, own, frontier, self.title, allowance.beside(channels.bytes_of(device)),
+                channels,
+            )
+            for device, (shard, workspace, own, allowance) in enumerate(devices)
+        ]  # fmt: skip
+        return ManyRuns(runs, channels)
 
     def skip_phase(self) -> None:
         """Note that there is nothing to replay, nor of an earlier run's phases."""

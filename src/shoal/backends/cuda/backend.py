@@ -34,9 +34,11 @@ class CUDABackend:
         return find_devices(spec.numbers)
 
     def load(
-        self, program: Program, phase: Phase, types: Types, direction: str, duplication: str | None, load_balance: str
-    ) -> LoadedPhase:
+        self, program: Program, phase: Phase, types: Types, direction: str, duplication: str | None,
+        load_balance: str, priority: str | None,
+    ) -> LoadedPhase:  # fmt: skip
         """Write a phase for the types of a graph, or find it written; with ``duplication`` for several devices."""
+        assert priority is None, "a configuration for a GPU has supersteps"
         return load_phase(program, phase, types, direction, duplication, load_balance)
 
     def begin(

@@ -69,6 +69,12 @@ MAX_DEGREE = _SERIAL + 39  # edges of one vertex on this device, at most
 IS_READING = _SERIAL + 40  # has in its mail,
 IS_POSTED = _SERIAL + 41  # has posted of itself,
 IS_REDUCED = _SERIAL + 42  # has posted of a scalar.
+# Of work without supersteps:
+WORK_ITEMS = _SERIAL + 43  # vertices visited
+ITEMS_RECEIVED = _SERIAL + 44
+LISTED_BEGIN = _SERIAL + 45  # which of the copies ever listed for other devices are still to be sent
+LISTED_END = _SERIAL + 46
+JITTER = _SERIAL + 47  # a random number if the device is to dawdle now and then, as tests want it to; else 0
 
 OUTPUTS = _SERIAL + 6 * LINE  # a line per operator: the length of an output that does not leave the step
 
@@ -85,6 +91,7 @@ FIRST = -(2**62)  # before every priority
 
 PUSH = 0
 PULL = 1
+NO_SUPERSTEPS = 2  # in the trace: the row is about all that a device did
 
 # Columns of the trace, one row a superstep.
 TRACE_BEGIN = 0
@@ -103,6 +110,7 @@ NUM_TRACE_COLUMNS = 11
 # The block that all devices of a run share.
 WORLD_ARRIVED = 0 * LINE
 WORLD_GENERATION = 1 * LINE
+WORLD_THRESHOLD = WORLD_GENERATION  # without supersteps: the highest priority that is visited
 WORLD_ABANDONED = 2 * LINE
 WORLD_SPINS = 3 * LINE + 0  # how often to look before a core is given away
 WORLD_DEVICES = 3 * LINE + 1
@@ -118,6 +126,10 @@ POSTED_NEEDED = 4
 POSTED_SLACK = 5
 POSTED_MET = 6  # on a GPU: how often the device has met others,
 POSTED_LEFT = 7  # and whether an advance by priority has left it anything
+# Without supersteps there are, beside POSTED_LOWEST:
+POSTED_STATE = 0  # counts up as the device becomes idle (odd) and busy again
+POSTED_ITEMS_SENT = 3
+POSTED_ITEMS_RECEIVED = 4
 
 FORWARDS_OWN = 0
 FORWARDS_ALL = 1

@@ -37,6 +37,8 @@ TAKE = _hook  # put mail in the place of a vertex's values
 RESET = _hook  # empty a copy whose values have been sent
 DIFFERS = _hook  # whether a vertex's values are other than they were noted
 REMEMBER = _hook  # note a vertex's values for that
+TAKE_UP = _hook  # what is computed at a vertex before its edges are visited
+FILTER = _hook  # whether a vertex that joins is worth a visit
 STATE: Any = None
 # What a kernel takes beside that where there are several devices, and the names it then knows.
 SHARED: Any = None
@@ -45,6 +47,13 @@ owner: Any = None
 dirty: Any = None
 voices: Any = None
 border: Any = None
+address: Any = None
+listed: Any = None
+hops: Any = None
+channels: Any = None
+mail_at: Any = None
+mail_room: Any = None
+mail_ids: Any = None
 # Functions of the backend that the end of a superstep calls.
 load = store = nanoseconds = meet = posted = _function
 
@@ -57,6 +66,8 @@ def _combiner(*arguments: Any) -> Any:
 IDENTITY = COMBINE = ZERO = ADD = _combiner
 
 IS_SHARDED = False  # there are several devices
+IS_RENUMBERED = False  # and each has its own numbers for vertices, first for those it owns
+HAS_PRIORITY = False  # work without supersteps goes by priority
 REACHES_ALL = False  # what is received may be combined at copies too
 IS_DECIDED = False  # a combining rule says by itself whether a vertex joins
 IS_CERTAIN = False  # what a rule says of a copy holds, whether values change at the owner or not

@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
@@ -13,7 +14,7 @@ from shoal.backends.loops import control as slot
 class RunsTogether:
     """A run of a phase for each device, and what they share."""
 
-    def __init__(self, runs: list[Any], shared: Any) -> None:
+    def __init__(self, runs: Sequence[Any], shared: Any) -> None:
         self.runs, self.shared = runs, shared
         if runs[0].phase.begin == "replay":  # a device knows only its own part of what was kept
             total = sum(int(run.control[slot.LOCAL_SIZE]) for run in runs)

@@ -72,6 +72,8 @@ class PhaseSource:
     swaps: list[tuple[str, ...]]  # pairs of fields that change places every superstep
     mailed: tuple[str, ...] = ()  # fields that devices send one another
     remembered: tuple[str, ...] = ()  # fields whose values before an operator are kept
+    is_asynchronous: bool = False  # there are no supersteps
+    has_priority: bool = False  # what is visited next without them goes by priority
 
 
 def write_phase(
@@ -91,7 +93,7 @@ def write_phase(
     loop = _loop(writer, lines, swaps)
     text = HEADER.format(title=title) + "\n\n" + "\n\n\n".join([*writer.parts, loop]) + "\n"
     return PhaseSource(
-        text, _rule_lines(text, writer.rules), flow, writer.uses_in_edges, recording.uses_weights, writer.partials,
+        text, rule_lines(text, writer.rules), flow, writer.uses_in_edges, recording.uses_weights, writer.partials,
         swaps, tuple(writer.mailed), tuple(writer.remembered),
     )  # fmt: skip
 
@@ -169,7 +171,7 @@ def loop_parameters(writer: PhaseWriter) -> list[str]:
             *map(posted_name, writer.partials)]  # fmt: skip
 
 
-def _rule_lines(text: str, rules: list[tuple[str, Rule]]) -> list[tuple[int, int, Rule]]:
+def rule_lines(text: str, rules: list[tuple[str, Rule]]) -> list[tuple[int, int, Rule]]:
     """Return for each rule the first and last line of its text in the module."""
     found = []
     lines = text.splitlines()

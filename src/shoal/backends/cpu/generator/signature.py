@@ -21,6 +21,14 @@ SHARD_PARAMETERS = (
     "voices", "receive_at", "receive_from", "num_receivers", "mail_at", "edge_ids", "mail_bits", "mail_ids",
 )  # fmt: skip
 
+#: Parameters of a loop without supersteps, before the program's fields: see `shoal.backends.cpu.worklist_run`.
+WORK_PARAMETERS = ("control", "indptr", "indices", "weights", "blocks", "links", "bins", "waiting", "spill")
+#: And behind them, where there are several devices.
+CHANNEL_PARAMETERS = (
+    "world", "owner", "address", "global_ids", "listed", "dirty", "voices", "edge_ids", "hops", "channels", "mail_at",
+    "mail_room", "mail_ids",
+)  # fmt: skip
+
 
 def numba_signature(
     fields: dict[str, Field],
@@ -43,21 +51,28 @@ def numba_signature(
         *graph, *graph,
         array(vertex), bitmap, bitmap, bitmap, array(vertex, 2), array(vertex, 2), words, array(np.int64, 2), words,
     ]  # fmt: skip
-    own = []
+    own: list[Any] = []
     for name, declared in fields.items():
         if isinstance(declared, Constant) and not declared.is_array:
             own.append(from_dtype(dtypes[name]))
         else:
             ndim = 2 if getattr(declared, "width", None) else 1
             own.append(array(dtypes[name], ndim, readonly=isinstance(declared, Constant)))
-    partials = [array(dtype) for dtype in source.partials.values()]
-    if source.flow.sharing is None:
-        return types.void(*fixed, *own, *partials)
 
     def values(name: str) -> Any:
         return array(dtypes[name], 2 if getattr(fields[name], "width", None) else 1)
 
     ids, table, devices = array(vertex, readonly=True), array(np.int64, readonly=True), array(np.uint16, readonly=True)
+    if source.is_asynchronous:
+        work = [types.int64, types.int64, words, *graph, array(vertex, 2), words, array(np.int64, 2), bitmap, bitmap]
+        if source.flow.sharing is None:
+            return types.void(*work, *own)
+        between = [words, devices, ids, ids, array(vertex), bitmap, bitmap, array(edge, readonly=True), table, words,
+                   table, table, array(vertex)]  # fmt: skip
+        return types.void(*work, *own, *between, *map(values, source.mailed))
+    partials = [array(dtype) for dtype in source.partials.values()]
+    if source.flow.sharing is None:
+        return types.void(*fixed, *own, *partials)
     shared = [words, devices, ids, ids, ids, table, devices, ids, array(vertex), bitmap, bitmap, table, table, table,
               table, array(edge, readonly=True), bitmap, array(vertex)]  # fmt: skip
     carried = [values(name) for name in (*source.mailed, *source.remembered)]

@@ -1,0 +1,427 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Templates of work without supersteps: each device is one thread that receives, takes, visits, sends and waits.
+
+What waits to be visited is in bins as those of `shoal.backends.cpu.kernels.ordered`: blocks of an arena, with a bit in
+``waiting`` per vertex.  Without priorities a bin is a generation: what is entered goes behind all that is there.
+Whatever the arena cannot take is in the bitmap ``spill``; `tidy` then throws out what is stale and enters the rest
+anew: the arena has room for every vertex twice, so that there always is some.
+
+A copy that a rule has changed is *listed*: once, by its bit in ``dirty``, so a list as long as there are vertices
+cannot overflow.  Its value is read when it is sent, so what changes often in between is sent once.  A *channel* leads
+from one device to another: a ring of items with a count of those written and one of those read, each on a line of its
+own, and written by one side only.  What finds its channel full stays listed.
+
+Threshold: a device visits vertices whose priority is not above it, lowest first.  It rises when nothing below it is
+left: all devices are idle, and as many items were received as were sent.  Each device has a line with its state (odd:
+idle; it only counts up) and, written before that turned odd, what it has sent and received and the lowest priority that
+waits there.  Whoever reads all lines twice with the same odd states in between has seen one moment in which nobody
+worked and nothing was under way (Mattern's four counters, with the states for the second two).  Nothing can come of
+such a moment but by a higher threshold, and as that only rises, one compare-and-exchange sets it.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+
+from shoal.backends.cpu.compiler import inner
+from shoal.backends.cpu.intrinsics import (
+    compare_exchange,
+    give_way,
+    load,
+    nanoseconds,
+    nonnegative,
+    prefetch,
+    store,
+    trailing_zeros,
+)
+from shoal.backends.cpu.kernels.ordered import AHEAD_ENTRIES, FAR, FAR_LOWEST, NONE, NUM_NEAR, add_entry, free_block
+from shoal.backends.cpu.runtime import has_bit
+from shoal.backends.cpu.world import mark, tell, unmark
+from shoal.backends.loops.control import (
+    BYTES_SENT,
+    COMBINED,
+    CURRENT,
+    DEVICE,
+    EDGES,
+    IDLE,
+    ITEMS_RECEIVED,
+    ITEMS_SENT,
+    JITTER,
+    LINE,
+    LISTED_BEGIN,
+    LISTED_END,
+    MESSAGES,
+    NEVER,
+    NUM_OWNED,
+    POSTED_ITEMS_RECEIVED,
+    POSTED_ITEMS_SENT,
+    POSTED_LOWEST,
+    POSTED_STATE,
+    SPILLED,
+    STOP,
+    WORK_ITEMS,
+    WORLD_DEVICES,
+    WORLD_ROWS,
+    WORLD_SPINS,
+    WORLD_THRESHOLD,
+)
+from shoal.backends.loops.hooks import (
+    BEFORE,
+    CHANGED,
+    FILTER,
+    HAS_PRIORITY,
+    HAS_WEIGHTS,
+    HAS_WHERE,
+    IS_CERTAIN,
+    IS_RENUMBERED,
+    IS_SHARDED,
+    ITEM_BYTES,
+    MERGE,
+    PACK,
+    PRIORITY,
+    RESET,
+    RULE,
+    TAKE_UP,
+    WHERE,
+    address,
+    channels,
+    dirty,
+    hops,
+    listed,
+    mail_at,
+    mail_ids,
+    mail_room,
+    owner,
+    voices,
+    world,
+)
+
+# Listed vertices that are sent at once: enough to share the cost of telling the receiver, few enough not to keep it
+# waiting.
+SENT_TOGETHER = 256
+# Priorities that one rise of the threshold takes in.  At every rise devices wait for one another; a device that runs
+# ahead of others does what they make useless.  Two devices, a grid and New York's roads: with 1 and 4 they wait a tenth
+# of the time more, with 64 they visit up to a seventh more vertices.
+WINDOW = 16
+
+
+@inner
+def dawdle(control):
+    """Now and then, if asked to, let other devices get ahead."""
+    number = control[JITTER]
+    if number == 0:
+        return
+    number ^= number << 13  # Marsaglia's xorshift
+    number ^= (number >> 7) & 0x1FFFFFFFFFFFFFF
+    number ^= number << 17
+    control[JITTER] = number
+    if number & 7 == 0:
+        until = nanoseconds() + ((number >> 8) & 0x3FFF)
+        while nanoseconds() < until:
+            give_way()
+
+
+@inner
+def lowest_waiting(bins, current):
+    """Return the lowest priority that may have entries; NEVER without any."""
+    for priority in range(current, current + NUM_NEAR):
+        if bins[0, nonnegative(priority & (NUM_NEAR - 1))] != NONE:
+            return priority
+    return bins[0, FAR_LOWEST]
+
+
+def enter(control, blocks, links, bins, waiting, spill, vertex, STATE):
+    """Let a vertex of this device's wait."""
+    current = control[CURRENT]
+    is_new = mark(waiting, vertex, 1)
+    if HAS_PRIORITY:
+        add_entry(control, blocks, links, bins, spill, 0, current, vertex, PRIORITY(vertex=vertex))
+    elif is_new:
+        add_entry(control, blocks, links, bins, spill, 0, current, vertex, current + 1)
+
+
+def sort_far(control, blocks, links, bins, waiting, spill, STATE):
+    """Enter the vertices of the far bin again, now that the current priority has come nearer; drop the stale ones."""
+    block = bins[0, FAR]
+    bins[0, FAR] = NONE
+    bins[0, FAR_LOWEST] = NEVER
+    while block != NONE:
+        following = links[2 * block]
+        for entry in range(links[2 * block + 1]):
+            vertex = nonnegative(np.int64(blocks[block, entry]))
+            if has_bit(waiting, vertex):
+                priority = PRIORITY(vertex=vertex)
+                add_entry(control, blocks, links, bins, spill, 0, control[CURRENT], vertex, priority)
+        free_block(links, bins, 0, block)
+        block = following
+
+
+def tidy(control, blocks, links, bins, waiting, spill, STATE):
+    """Enter every vertex that waits once: those of the spill bitmap, and those of all bins."""
+    for column in range(FAR + 1):
+        block = bins[0, column]
+        bins[0, column] = NONE
+        while block != NONE:
+            following = links[2 * block]
+            for entry in range(links[2 * block + 1]):
+                vertex = nonnegative(np.int64(blocks[block, entry]))
+                if has_bit(waiting, vertex):
+                    mark(spill, vertex, 1)
+            free_block(links, bins, 0, block)
+            block = following
+    bins[0, FAR_LOWEST] = NEVER
+    control[SPILLED] = 0
+    for word in range(spill.shape[0]):
+        bits = spill[word]
+        spill[word] = np.uint64(0)
+        while bits != 0:
+            vertex = nonnegative((word << 6) + np.int64(trailing_zeros(bits)))
+            bits &= bits - np.uint64(1)
+            unmark(waiting, vertex, 1)
+            enter(control, blocks, links, bins, waiting, spill, vertex, STATE)
+
+
+def visit_block(control, blocks, links, bins, waiting, spill, block, indptr, indices, weights, STATE, SHARED):
+    """Visit the vertices of a block that still wait, and free it."""
+    visited = 0
+    items = 0
+    current = control[CURRENT]
+    device = control[DEVICE]
+    num_owned = control[NUM_OWNED]
+    count = links[2 * block + 1]
+    for entry in range(count):
+        if entry + 2 * AHEAD_ENTRIES < count:
+            prefetch(indptr, nonnegative(np.int64(blocks[block, entry + 2 * AHEAD_ENTRIES])))
+        if entry + AHEAD_ENTRIES < count:
+            coming = nonnegative(np.int64(blocks[block, entry + AHEAD_ENTRIES]))
+            row = nonnegative(np.int64(indptr[coming]))
+            prefetch(indices, row)
+            if HAS_WEIGHTS:
+                prefetch(weights, row)
+        src = nonnegative(np.int64(blocks[block, entry]))
+        if not has_bit(waiting, src):
+            continue
+        if HAS_PRIORITY:
+            priority = PRIORITY(vertex=src)
+            if priority > current:
+                add_entry(control, blocks, links, bins, spill, 0, current, src, priority)
+                continue
+        unmark(waiting, src, 1)
+        items += 1
+        TAKE_UP(vertex=src)
+        start = nonnegative(np.int64(indptr[src]))
+        stop = np.int64(indptr[src + 1])
+        visited += stop - start
+        for edge in range(start, stop):
+            dst = nonnegative(np.int64(indices[edge]))
+            if HAS_WHERE and not WHERE(vertex=dst):
+                continue
+            if IS_SHARDED:
+                is_copy = dst >= num_owned if IS_RENUMBERED else owner[dst] != device
+                if is_copy:
+                    before = BEFORE(vertex=dst)
+                    joins = RULE(src=src, dst=dst, edge=edge)
+                    if tell(voices, dst, joins, CHANGED(vertex=dst, before=before), dirty, 1):
+                        listed[nonnegative(control[LISTED_END] % listed.shape[0])] = dst
+                        control[LISTED_END] += 1
+                    continue
+            if RULE(src=src, dst=dst, edge=edge) and FILTER(vertex=dst):
+                enter(control, blocks, links, bins, waiting, spill, dst, STATE)
+    free_block(links, bins, 0, block)
+    control[EDGES] += visited
+    control[WORK_ITEMS] += items
+
+
+@inner
+def channel_of(world, sender, receiver):
+    """Return the place of a channel's count of items written; that of items read is a line behind it."""
+    return nonnegative((sender * world[WORLD_DEVICES] + receiver) * 2 * LINE)
+
+
+def send_listed(control, STATE, SHARED):
+    """Put listed vertices and their values into the channels, as many as find room."""
+    device = control[DEVICE]
+    devices = world[WORLD_DEVICES]
+    length = listed.shape[0]
+    begin = control[LISTED_BEGIN]
+    end = control[LISTED_END]
+    sent = 0
+    for position in range(begin, end):
+        vertex = nonnegative(np.int64(listed[nonnegative(position % length)]))
+        pair = nonnegative(device * devices + hops[nonnegative(np.int64(owner[vertex]))])
+        written = channels[nonnegative(pair * 2 * LINE + 1)]  # the sender's own count runs ahead of what it has told
+        if written - load(channels, nonnegative(pair * 2 * LINE + LINE)) >= mail_room[pair]:
+            listed[nonnegative(control[LISTED_END] % length)] = vertex
+            control[LISTED_END] += 1
+            continue
+        slot = nonnegative(mail_at[pair] + (written & (mail_room[pair] - 1)))
+        name = vertex
+        if IS_RENUMBERED:
+            name = np.int64(address[vertex])
+        joins = has_bit(voices, vertex)
+        mail_ids[slot] = name if joins else ~name
+        PACK(slot=slot, vertex=vertex)
+        unmark(dirty, vertex, 1)
+        if joins:
+            unmark(voices, vertex, 1)
+        RESET(vertex=vertex)
+        channels[nonnegative(pair * 2 * LINE + 1)] = written + 1
+        sent += 1
+    control[LISTED_BEGIN] = end
+    if sent > 0:
+        for receiver in range(devices):
+            place = channel_of(world, device, receiver)
+            written = channels[nonnegative(place + 1)]
+            if written != channels[place]:
+                store(channels, place, written)
+                control[MESSAGES] += 1
+        control[ITEMS_SENT] += sent
+        control[BYTES_SENT] += sent * (mail_ids.itemsize + ITEM_BYTES)
+
+
+@inner
+def has_mail(control, world, channels):
+    """Whether any channel has something for this device."""
+    for sender in range(world[WORLD_DEVICES]):
+        place = channel_of(world, sender, control[DEVICE])
+        if load(channels, place) != channels[nonnegative(place + LINE)]:
+            return True
+    return False
+
+
+def receive(control, blocks, links, bins, waiting, spill, STATE, SHARED):
+    """Combine what has arrived with this device's values; enter what that changes, and list what others own."""
+    device = control[DEVICE]
+    devices = world[WORLD_DEVICES]
+    for sender in range(devices):
+        place = channel_of(world, sender, device)
+        written = load(channels, place)
+        read = channels[nonnegative(place + LINE)]
+        if written == read:
+            continue
+        pair = nonnegative(sender * devices + device)
+        for item in range(read, written):
+            slot = nonnegative(mail_at[pair] + (item & (mail_room[pair] - 1)))
+            code = np.int64(mail_ids[slot])
+            joins = code >= 0
+            vertex = nonnegative(code if joins else ~code)
+            changed = MERGE(slot=slot, vertex=vertex, is_alone=True)
+            if IS_CERTAIN:
+                changed = changed or joins
+            if np.int64(owner[vertex]) != device:
+                if tell(voices, vertex, joins and changed, changed, dirty, 1):
+                    listed[nonnegative(control[LISTED_END] % listed.shape[0])] = vertex
+                    control[LISTED_END] += 1
+            elif joins and changed and FILTER(vertex=vertex):
+                enter(control, blocks, links, bins, waiting, spill, vertex, STATE)
+        store(channels, nonnegative(place + LINE), written)
+        control[ITEMS_RECEIVED] += written - read
+        control[COMBINED] += written - read
+
+
+@inner
+def posted_by(device, what):
+    """Return the place of what a device says of itself."""
+    return nonnegative(WORLD_ROWS + device * LINE + what)
+
+
+@inner
+def next_threshold(world, threshold):
+    """Return the threshold to come if nothing below this one is left anywhere; else this one."""
+    devices = world[WORLD_DEVICES]
+    states = np.int64(0)
+    under_way = np.int64(0)
+    lowest = NEVER
+    for device in range(devices):
+        state = load(world, posted_by(device, POSTED_STATE))
+        if state & 1 == 0:
+            return threshold
+        states += state
+        lowest = min(lowest, load(world, posted_by(device, POSTED_LOWEST)))
+        under_way += load(world, posted_by(device, POSTED_ITEMS_SENT))
+        under_way -= load(world, posted_by(device, POSTED_ITEMS_RECEIVED))
+    if under_way != 0 or lowest <= threshold:
+        return threshold
+    for device in range(devices):  # states only count up: the same sum means the same states
+        states -= load(world, posted_by(device, POSTED_STATE))
+    if states != 0:
+        return threshold
+    return NEVER if lowest == NEVER else lowest + WINDOW - 1
+
+
+@inner
+def await_work(control, world, channels, lowest, threshold):
+    """Wait for mail or a higher threshold, and return the threshold; NEVER if there is nothing left anywhere."""
+    device = control[DEVICE]
+    place = posted_by(device, POSTED_STATE)
+    state = world[place]
+    store(world, posted_by(device, POSTED_LOWEST), lowest)
+    store(world, posted_by(device, POSTED_ITEMS_SENT), control[ITEMS_SENT])
+    store(world, posted_by(device, POSTED_ITEMS_RECEIVED), control[ITEMS_RECEIVED])
+    store(world, place, state + 1)
+    began = nanoseconds()
+    spins = 0
+    found = load(world, WORLD_THRESHOLD)
+    while found == threshold and not has_mail(control, world, channels):
+        coming = next_threshold(world, threshold)
+        if coming != threshold:
+            compare_exchange(world, WORLD_THRESHOLD, threshold, coming)
+        else:
+            spins += 1
+            if spins > world[WORLD_SPINS]:
+                if load(control, STOP) != 0:
+                    break
+                give_way()
+        found = load(world, WORLD_THRESHOLD)
+    control[IDLE] += nanoseconds() - began
+    store(world, place, state + 2)
+    return found
+
+
+def work(control, blocks, links, bins, waiting, spill, indptr, indices, weights, threshold, STATE, SHARED):
+    """Receive, visit, send and wait, until nothing is left on any device."""
+    while load(control, STOP) == 0:
+        dawdle(control)
+        if control[SPILLED] != 0:
+            tidy(control, blocks, links, bins, waiting, spill, STATE)
+        if IS_SHARDED:
+            receive(control, blocks, links, bins, waiting, spill, STATE, SHARED)
+        lowest = lowest_waiting(bins, control[CURRENT])
+        if lowest <= threshold:
+            control[CURRENT] = lowest
+            if HAS_PRIORITY and bins[0, FAR_LOWEST] < lowest + NUM_NEAR:
+                sort_far(control, blocks, links, bins, waiting, spill, STATE)
+                continue
+            column = nonnegative(lowest & (NUM_NEAR - 1))
+            block = nonnegative(bins[0, column])
+            bins[0, column] = links[2 * block]
+            visit_block(
+                control, blocks, links, bins, waiting, spill, block, indptr, indices, weights, STATE, SHARED
+            )  # fmt: skip
+            if IS_SHARDED:
+                if control[LISTED_END] - control[LISTED_BEGIN] >= SENT_TOGETHER or bins[0, column] == NONE:
+                    send_listed(control, STATE, SHARED)
+        elif IS_SHARDED:
+            send_listed(control, STATE, SHARED)
+            if control[LISTED_END] == control[LISTED_BEGIN]:
+                threshold = await_work(control, world, channels, lowest, threshold)
+                if threshold == NEVER:
+                    return
+            elif world[WORLD_SPINS] == 0:
+                give_way()  # a channel is full, and whoever empties it may need the core
+        else:
+            return
+
+
+# What generated modules call as it is; the templates they have copies of.
+__all__ = [
+    "SENT_TOGETHER",
+    "WINDOW",
+    "await_work",
+    "channel_of",
+    "dawdle",
+    "has_mail",
+    "lowest_waiting",
+    "next_threshold",
+    "posted_by",
+]

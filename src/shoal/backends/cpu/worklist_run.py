@@ -1,0 +1,177 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Runs without supersteps on CPU devices: each device is one thread, and what it sends goes through channels.
+
+Everything is as long as it can ever be needed before the run begins: the arena of what waits has room for each of the
+device's vertices twice, the list of what is to be sent for each once, and what finds its channel full stays listed.  So
+nothing grows, and nothing overflows.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from shoal.arrays import read_only
+from shoal.backends.base import Reason
+from shoal.backends.cpu.border import SPINS, SPINS_ON_SHARED_CORES, edge_ids_for
+from shoal.backends.cpu.device import Shard, Workspace
+from shoal.backends.cpu.kernels.ordered import BINS_ROW, ENTRIES, FAR_LOWEST, NONE, NUM_NEAR
+from shoal.backends.cpu.loop_run import LoopRun
+from shoal.backends.cpu.phase_run import set_bits
+from shoal.backends.cpu.phases import LoadedPhase
+from shoal.backends.cpu.threads import available_cores
+from shoal.backends.loops import control as slot
+from shoal.backends.loops.control import LINE, control_size, world_size
+from shoal.program import Phase
+
+if TYPE_CHECKING:
+    from shoal.strategies.communication import Schedule
+    from shoal.strategies.memory import Allowance
+    from shoal.strategies.subgraph import Subgraph
+
+# Items that a channel holds at most.  A receiver looks after every block of vertices, a sender stops at nothing: some
+# blocks' worth of edges.  More would only be more memory for them to walk through.
+MAX_ROOM = 4096
+
+
+def arena_blocks(num_owned: int) -> int:
+    """Return the blocks of the arena: twice what holds every vertex, as entries may be stale, and one for every bin."""
+    return 2 * (num_owned // ENTRIES + 1) + NUM_NEAR + 1
+
+
+class Channels:
+    """What the devices of one phase have in common: a channel from each to each, and the block by which they agree."""
+
+    def __init__(
+        self, parts: Sequence[Subgraph], schedule: Schedule, source: Any, state: dict[str, Any], workspace: Workspace
+    ) -> None:
+        count = len(parts)
+        self.world = np.zeros(world_size(count), np.int64)
+        self.world[slot.WORLD_DEVICES] = count
+        self.world[slot.WORLD_SPINS] = SPINS if count <= len(available_cores()) else SPINS_ON_SHARED_CORES
+        self.world[slot.WORLD_THRESHOLD] = slot.FIRST if source.has_priority else slot.NEVER - 1
+        self.hops = [_next_hops(schedule, device) for device in range(count)]
+        self.counts = np.zeros(count * count * 2 * LINE, np.int64)
+        self.room = read_only(_rooms(parts, self.hops))
+        ends = np.cumsum(self.room)
+        self.mail_at, length = read_only(ends - self.room), int(ends[-1])
+        shapes = [((length, *state[name].shape[1:]), state[name].dtype) for name in source.mailed]
+        self.mail_ids, *self.mail = workspace.reserve("mail", [((length,), parts[0].owned.dtype), *shapes])
+
+    def bytes_of(self, device: int) -> int:
+        """Return the bytes of a device's share."""
+        arrays = (self.world, self.counts, self.mail_ids, *self.mail)
+        return sum(array.nbytes for array in arrays) // len(self.hops)
+
+
+def _next_hops(schedule: Schedule, device: int) -> np.ndarray:
+    """Return to whom a device sends what is for each of the devices: to itself, or round the ring to its neighbour."""
+    hops = np.arange(schedule.num_devices, dtype=np.int64)
+    if not schedule.is_routed:
+        hops[:] = (device + 1) % schedule.num_devices
+    return read_only(hops)
+
+
+def _rooms(parts: Sequence[Subgraph], hops: list[np.ndarray]) -> np.ndarray:
+    """Return how many items each sender's channel to each receiver holds, a power of two, and 0 where none goes."""
+    rooms = np.zeros((len(parts), len(parts)), np.int64)
+    for part, hop in zip(parts, hops, strict=True):
+        sizes = part.border_sizes if len(set(hop.tolist())) > 1 else np.full(len(parts), part.num_local)
+        np.maximum.at(rooms[part.device], hop, np.asarray(sizes, np.int64))
+        rooms[part.device, part.device] = 0
+    longest = np.minimum(rooms, MAX_ROOM)
+    powers = 1 << np.ceil(np.log2(np.maximum(longest, 1))).astype(np.int64)
+    return np.where(longest > 0, powers, 0).reshape(-1)
+
+
+class WorklistRun(LoopRun):
+    """One phase without supersteps on one device."""
+
+    num_threads = 1
+    jitter = 0  # tests set it to a number, to let devices get ahead of one another
+    room_factor = 1.0  # nothing that a later run could learn from
+
+    def __init__(
+        self, loaded: LoadedPhase, phase: Phase, shard: Shard, workspace: Workspace, state: dict[str, Any],
+        frontier: np.ndarray | None, title: str, allowance: Allowance, channels: Channels | None = None,
+    ) -> None:  # fmt: skip
+        super().__init__(loaded, phase, shard, title, is_shared=channels is not None)
+        self.workspace, self.channels, self.budget = workspace, channels, allowance.budget
+        graph, part, source = shard.graph, shard.part, loaded.source
+        self.control = np.zeros(control_size(len(source.flow.operators)), np.int64)
+        self.control[slot.SIZE] = graph.num_vertices if frontier is None else len(frontier)
+        num_owned = shard.num_local if part is None else part.num_owned
+        self.control[slot.NUM_VERTICES], self.control[slot.NUM_OWNED] = graph.num_vertices, num_owned
+        self.control[slot.CURRENT] = slot.FIRST if source.has_priority else 0
+        self.control[slot.JITTER] = self.jitter
+        num_blocks = arena_blocks(num_owned)
+        shapes = [((num_blocks, ENTRIES), graph.indices.dtype), ((2 * num_blocks,), np.dtype(np.int64))]
+        self.blocks, self.links = workspace.reserve("arena", shapes)  # kept: fresh memory costs as much as the work
+        self.bins = np.full((1, BINS_ROW), NONE, np.int64)
+        self.bins[:, FAR_LOWEST] = slot.NEVER
+        workspace.bitmap_a.fill(0)
+        if part is not None:
+            self.control[slot.DEVICE] = part.device
+            self.control[slot.JITTER] *= 2 * part.device + 1
+            frontier = part.find_owned(frontier)
+        set_bits(workspace.bitmap_b, shard.num_local, frontier)
+        self.control[slot.SPILLED] = 1  # the first frontier waits there: only the loop knows its priorities
+        self.others: list[np.ndarray] = []
+        between = () if channels is None else self._between(channels)
+        edges = shard.edges(incoming=False, weighted=source.uses_weights)
+        self.arguments = (
+            self.control, *edges, self.blocks, self.links, self.bins, workspace.bitmap_a, workspace.bitmap_b,
+            *state.values(), *between,
+        )  # fmt: skip
+        self.budget.check(self.nbytes)
+
+    def _between(self, channels: Channels) -> tuple:
+        """Return what the loop takes where there are several devices."""
+        part = self.shard.part
+        assert part is not None
+        words, bits = ((part.num_local + 63) // 64,), np.dtype(np.uint64)
+        (listed,) = self.workspace.reserve("border", [((max(part.num_local, 1),), part.owned.dtype)])
+        dirty, voices = self.workspace.reserve("marks", [(words, bits), (words, bits)])  # clean, as a run leaves them
+        self.others = [listed, dirty, voices]
+        none = part.owned[:0]
+        return (
+            channels.world, part.owner, none if part.address is None else part.address,
+            none if part.global_ids is None else part.global_ids, listed, dirty, voices,
+            edge_ids_for(part, self.loaded.source), channels.hops[part.device], channels.counts, channels.mail_at,
+            channels.room, channels.mail_ids, *channels.mail,
+        )  # fmt: skip
+
+    def end(self) -> Reason:
+        """Note all that the device did as one row, and return why the loop came back."""
+        control = self.control
+        row = np.zeros((1, slot.NUM_TRACE_COLUMNS), np.int64)
+        row[0, slot.TRACE_BEGIN], row[0, slot.TRACE_END] = control[slot.STARTED], time.monotonic_ns()
+        row[0, slot.TRACE_DIRECTION] = slot.NO_SUPERSTEPS
+        for column, number in _COLUMNS.items():
+            row[0, column] = control[number]
+        self.rows.append(row)
+        return Reason.DONE if control[slot.STOP] == 0 else Reason(int(control[slot.STOP]))
+
+    def grow(self) -> None:
+        """Do nothing: there is room for all that can come."""
+
+    @property
+    def nbytes(self) -> int:
+        """Memory of the run's buffers, the program's fields excluded."""
+        own = (self.control, self.blocks, self.links, self.bins, *self.others)
+        return self.workspace.nbytes + sum(array.nbytes for array in own)
+
+    @property
+    def peaks(self) -> list[int]:
+        """The most memory that the buffers took."""
+        return [self.nbytes]
+
+
+_COLUMNS = {
+    slot.TRACE_FRONTIER: slot.WORK_ITEMS, slot.TRACE_EDGES: slot.EDGES, slot.TRACE_MESSAGES: slot.MESSAGES,
+    slot.TRACE_ITEMS_SENT: slot.ITEMS_SENT, slot.TRACE_BYTES_SENT: slot.BYTES_SENT,
+    slot.TRACE_COMBINED: slot.COMBINED, slot.TRACE_IDLE: slot.IDLE,
+}  # fmt: skip
