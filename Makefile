@@ -20,6 +20,7 @@ BIN := .venv/bin
 GRAPHS ?= kron20,urand20,grid2000
 SCALE ?= 20
 DEVICES_SCALE ?= 22
+GRID_SIDE ?= 2000
 
 .PHONY: demo test test-full test-gpu sanitize-gpu bench figures clean
 
@@ -55,6 +56,7 @@ figures: bench
 	$(BIN)/python benchmarks/memory.py --scale $(SCALE) --json benchmarks/results/memory.json
 	$(BIN)/python benchmarks/user_program.py --scale $(SCALE) --json benchmarks/results/user_program.json
 	$(BIN)/python benchmarks/devices.py --scale $(DEVICES_SCALE) --json benchmarks/results/devices.json
+	$(BIN)/python benchmarks/asynchronous.py --scale $(GRID_SIDE) --json benchmarks/results/asynchronous.json
 	$(BIN)/python benchmarks/document.py local/bench.json
 
 .venv/bin/python:

@@ -18,6 +18,7 @@ import sys
 from pathlib import Path
 from typing import Any
 
+from asynchronous import TABLES as ASYNCHRONOUS_TABLES
 from comparison import comparison_table, summarize, summary_table
 from devices import TABLES as DEVICES_TABLES
 from figures import HEADER, Figure, RowTable
@@ -29,7 +30,8 @@ RESULTS = ROOT / "benchmarks" / "results"
 PAGES = (ROOT / "docs" / "performance.md", ROOT / "README.md")
 #: What a page may ask for.
 TABLES = (
-    "comparison", "summary", "user_program", "devices", "gpu", "gpu_user_program", "gpu_many", "memory", "startup",
+    "comparison", "summary", "user_program", "devices", "asynchronous", "gpu", "gpu_user_program", "gpu_many",
+    "memory", "startup",
 )  # fmt: skip
 NOT_MEASURED = ["Not measured yet: see `benchmarks/README.md`."]
 _BLOCK = re.compile(r"(<!-- table: begin (\w+) -->\n).*?(<!-- table: end -->)", re.DOTALL)
@@ -99,7 +101,8 @@ def figures_table(result: dict[str, Any]) -> list[str]:
 
 def devices_table(result: dict[str, Any]) -> list[str]:
     """Return the tables of rows that were measured on several devices, and that of the figures behind them."""
-    tables = [line for name, kept in result["tables"].items() for line in rows_table(DEVICES_TABLES[name], kept)]
+    known = {**DEVICES_TABLES, **ASYNCHRONOUS_TABLES}
+    tables = [line for name, kept in result["tables"].items() for line in rows_table(known[name], kept)]
     return [*tables, *figures_table(result)]
 
 
