@@ -126,7 +126,7 @@ def lowest_waiting(bins, current):
     """Return the lowest priority that may have entries; NEVER without any."""
     for priority in range(current, current + NUM_NEAR):
         if bins[0, nonnegative(priority & (NUM_NEAR - 1))] != NONE:
-            return priority
+            return min(priority, bins[0, FAR_LOWEST])
     return bins[0, FAR_LOWEST]
 
 
