@@ -12,8 +12,6 @@ out: they are looked for in --data, or $SHOAL_DATA, or ../shared/data.
 from __future__ import annotations
 
 import json
-import os
-import sys
 import threading
 import time
 from pathlib import Path
@@ -22,12 +20,11 @@ from typing import Any
 import numpy as np
 
 import shoal
-from devices import SUMMARIES, sample_seconds
+from devices import DATA, SUMMARIES, read_graphs, sample_seconds
 from figures import Figure, Row, RowTable, parser, print_rows, print_table, to_dict
 from shoal.bench.report import write_whole
 from shoal.dataflow import filter_array
 
-DATA = Path(os.environ.get("SHOAL_DATA", Path(__file__).resolve().parents[2] / "shared" / "data"))
 ROADS = {
     "New York": "USA-road-d.NY.gr.gz",
     "Florida": "USA-road-FLA.pace.gr.gz",
@@ -76,7 +73,9 @@ def main() -> None:
     options.add_argument("--repetitions", type=int, default=9, help="runs of each (9)")
     given = options.parse_args()
     grid = f"grid {given.scale} x {given.scale}"
-    graphs = read_graphs(given.data) | {grid: shoal.generate.grid(given.scale, given.scale, seed=1, weights=(1, 255))}
+    graphs = read_graphs(given.data, ROADS) | {
+        grid: shoal.generate.grid(given.scale, given.scale, seed=1, weights=(1, 255))
+    }
     searches = [row for name, graph in graphs.items() for row in rows_of(name, graph, given.repetitions)]
     visits = [row for name, graph in graphs.items() if name in ("New York", grid) for row in visits_of(name, graph)]
     tables = {
@@ -92,18 +91,6 @@ def main() -> None:
     if given.json is not None:
         result = to_dict("asynchronous", setting, figures) | {"kind": "devices", "tables": tables}
         write_whole(Path(given.json), json.dumps(result, indent=1) + "\n")
-
-
-def read_graphs(folder: Path) -> dict[str, shoal.Graph]:
-    """Return the road networks that are there, undirected; say which are not."""
-    found = {}
-    for name, file in ROADS.items():
-        if (folder / file).exists():
-            graph = shoal.read(folder / file)
-            found[name] = graph.symmetrized() if graph.is_directed else graph
-        else:
-            print(f"{name} is left out: there is no {folder / file}", file=sys.stderr)
-    return found
 
 
 def note_of(graphs: dict[str, shoal.Graph], repetitions: int) -> str:

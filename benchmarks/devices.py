@@ -93,7 +93,7 @@ def main() -> None:
 
 def measure_tables(folder: Path, repetitions: int) -> dict[str, Any]:
     """Return rows and note of each table that there is something to be measured for."""
-    graphs = read_graphs(folder)
+    graphs = read_graphs(folder, GRAPHS)
     rows = [row for name, graph in graphs.items() for row in rows_of(name, graph, repetitions)]
     return {"partitions": {"rows": rows, "note": note_of(graphs, repetitions)}} if rows else {}
 
@@ -109,10 +109,10 @@ def publish(tables: dict[str, Any], setting: str, figures: list[Figure], path: s
         write_whole(Path(path), json.dumps(result, indent=1) + "\n")
 
 
-def read_graphs(folder: Path) -> dict[str, shoal.Graph]:
+def read_graphs(folder: Path, files: dict[str, str]) -> dict[str, shoal.Graph]:
     """Return the real graphs that are there, undirected; say which are not."""
     found = {}
-    for name, file in GRAPHS.items():
+    for name, file in files.items():
         if (folder / file).exists():
             graph = shoal.read(folder / file)
             found[name] = graph.symmetrized() if graph.is_directed else graph

@@ -5,8 +5,10 @@ With ``--backend cuda`` a GPU is what ``devices="auto"`` means, so that every te
 programs there.  Tests that say nothing about a GPU are marked ``host_only``, with the reason, and are left out then.
 """
 
+import faulthandler
 import os
 import signal
+import threading
 
 import pytest
 from hypothesis import HealthCheck, settings
@@ -20,6 +22,32 @@ settings.load_profile(os.environ.get("HYPOTHESIS_PROFILE", "ci" if os.environ.ge
 # What a shell starts in the background ignores Ctrl-C, and so do the processes it starts: tests press it on those.
 if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
     signal.signal(signal.SIGINT, signal.default_int_handler)
+
+HANGS_SECONDS = 120  # far more than any test of runs that may wait for one another takes
+
+
+@pytest.fixture
+def way_out():
+    """End a run that hangs as Ctrl-C would, and if it does not even listen to that, the process."""
+
+    def ring(*_):
+        raise TimeoutError("the run hangs")
+
+    before = signal.signal(signal.SIGALRM, ring)
+    signal.alarm(HANGS_SECONDS)
+    faulthandler.dump_traceback_later(2 * HANGS_SECONDS, exit=True)
+    yield
+    faulthandler.cancel_dump_traceback_later()
+    signal.alarm(0)
+    signal.signal(signal.SIGALRM, before)
+
+
+@pytest.fixture
+def no_thread_is_left():
+    """Hold a test to its word that all threads it starts end with it."""
+    before = set(threading.enumerate())
+    yield
+    assert set(threading.enumerate()) <= before
 
 
 def pytest_addoption(parser):

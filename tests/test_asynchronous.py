@@ -1,10 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """Without supersteps: the results of one device in supersteps, whatever the devices, the strategies and the timing."""
 
-import faulthandler
 import itertools
 import signal
-import threading
 import time
 
 import numpy as np
@@ -22,35 +20,15 @@ from shoal.backends.cpu.worklist_run import WorklistRun
 from shoal.config import AXES, NOT_ON
 from shoal.memory import estimate_memory
 from shoal.program import bit_or, first, maximum
+from test_every_config import assert_same
 
-pytestmark = pytest.mark.host_only("about devices of the CPU")
+pytestmark = [
+    pytest.mark.host_only("about devices of the CPU"),
+    pytest.mark.usefixtures("way_out", "no_thread_is_left"),
+]
 
 FAR = 2**31 - 1
-HANGS_SECONDS = 120
 SOON_SECONDS = 1.0  # from a failure to the exception at the caller
-
-
-@pytest.fixture(autouse=True)
-def way_out():
-    """End a run that hangs as Ctrl-C would, and if it does not even listen to that, the process."""
-
-    def ring(*_):
-        raise TimeoutError("the run hangs")
-
-    before = signal.signal(signal.SIGALRM, ring)
-    signal.alarm(HANGS_SECONDS)
-    faulthandler.dump_traceback_later(2 * HANGS_SECONDS, exit=True)
-    yield
-    faulthandler.cancel_dump_traceback_later()
-    signal.alarm(0)
-    signal.signal(signal.SIGALRM, before)
-
-
-@pytest.fixture(autouse=True)
-def no_thread_is_left():
-    before = set(threading.enumerate())
-    yield
-    assert set(threading.enumerate()) <= before
 
 
 class Reach(Program):
@@ -118,14 +96,6 @@ def is_allowed(case):
 def strategies_of(case):
     names = ("partition", "duplication", "communication", "priority", "memory")
     return {"execution": "async", "devices": f"cpu:{case['devices']}x1", **{name: case[name] for name in names}}
-
-
-def assert_same(found, expected):
-    assert found.dtype == expected.dtype
-    if found.dtype.kind == "f":
-        np.testing.assert_allclose(found, expected, rtol=1e-6, atol=1e-9)
-    else:
-        np.testing.assert_array_equal(found, expected)
 
 
 @pytest.mark.parametrize("case", all_pairs(OPTIONS, is_allowed), ids=lambda case: "-".join(map(str, case.values())))

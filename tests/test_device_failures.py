@@ -1,10 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """When something fails on one of several devices, all end, the message says where, and the next run works."""
 
-import faulthandler
 import itertools
 import json
-import signal
 import threading
 import time
 
@@ -18,35 +16,14 @@ from shoal import Constant, Phase, Program, Scalar, Vertex, add, advance, atomic
 from shoal.backends.cpu import border, device, phase_run, sessions
 from shoal.execution import binding, bsp
 
-pytestmark = pytest.mark.host_only("about several devices of the CPU")
+pytestmark = [
+    pytest.mark.host_only("about several devices of the CPU"),
+    pytest.mark.usefixtures("way_out", "no_thread_is_left"),
+]
 
 GRAPH = random_graph(60, 240, seed=4, weights="int32")
 SOON_SECONDS = 1.0  # from the failure to the exception at the caller; milliseconds, but for one long piece of work
-HANGS_SECONDS = 90
 FAR = 2**31 - 1
-
-
-@pytest.fixture(autouse=True)
-def way_out():
-    """End a run that hangs as Ctrl-C would, and if it does not even listen to that, the process."""
-
-    def ring(*_):
-        raise TimeoutError("the run hangs")
-
-    before = signal.signal(signal.SIGALRM, ring)
-    signal.alarm(HANGS_SECONDS)
-    faulthandler.dump_traceback_later(2 * HANGS_SECONDS, exit=True)
-    yield
-    faulthandler.cancel_dump_traceback_later()
-    signal.alarm(0)
-    signal.signal(signal.SIGALRM, before)
-
-
-@pytest.fixture(autouse=True)
-def no_thread_is_left():
-    before = set(threading.enumerate())
-    yield
-    assert set(threading.enumerate()) <= before
 
 
 @pytest.fixture

@@ -39,7 +39,7 @@ class Worklist:
         return [rule for op in operators for role, rule in op.rules.items() if role != "priority"]
 
 
-def find_worklist(recording: Recording, phase: Phase) -> Worklist:
+def find_worklist(recording: Recording) -> Worklist:
     """Return the parts of a step that needs no supersteps; `why_not` has found nothing against it."""
     computes = tuple(op for op in recording.operators if op.kind == "compute")
     advance = next(op for op in recording.operators if op.kind == "advance")
@@ -51,7 +51,7 @@ def why_not(recording: Recording, phase: Phase) -> str | None:
     where = f"{recording.title}.{getattr(phase.step, '__name__', 'step')}"
     reason = _phase_reason(phase) or _shape_reason(recording)
     if reason is None:
-        reason = _rule_reason(find_worklist(recording, phase), Sharing(recording, phase))
+        reason = _rule_reason(find_worklist(recording), Sharing(recording, phase))
     return None if reason is None else f"{where} {reason}"
 
 

@@ -68,7 +68,7 @@ class Channels:
 
 
 def _next_hops(schedule: Schedule, device: int) -> np.ndarray:
-    """Return to whom a device sends what is for each of the devices: to itself, or round the ring to its neighbour."""
+    """Return to whom a device sends what is for each of the devices: to just that one, or to the next in the ring."""
     hops = np.arange(schedule.num_devices, dtype=np.int64)
     if not schedule.is_routed:
         hops[:] = (device + 1) % schedule.num_devices

@@ -11,6 +11,7 @@ from shoal.accesses import EVERY_VERTEX
 from shoal.backends.cpu.generator.exchange import write_change_hooks
 from shoal.backends.cpu.generator.phase import PhaseSource, rule_lines
 from shoal.backends.cpu.generator.signature import CHANNEL_PARAMETERS, WORK_PARAMETERS
+from shoal.backends.cpu.kernels import ordered
 from shoal.backends.cpu.kernels import worklist as kernels
 from shoal.backends.loops.flow import Flow
 from shoal.backends.loops.specialize import GLOBAL_IDS, RuleCall
@@ -35,7 +36,7 @@ from shoal.backends.cpu.world import *
 from shoal.backends.cpu.kernels.ordered import *
 from shoal.backends.cpu.kernels.worklist import *
 '''
-_TEMPLATES = ("enter", "sort_far", "tidy", "visit_block")
+_TEMPLATES = ("enter", "tidy", "visit_block")
 _BETWEEN_DEVICES = ("send_listed", "receive")
 _BINS = "blocks, links, bins, waiting, spill"
 
@@ -48,7 +49,7 @@ def write_worklist(
     is_renumbered = duplication == "one-hop"
     flow = Flow(recording, phase, None if duplication is None else Sharing(recording, phase), is_renumbered)
     writer = PhaseWriter(flow, phase, recording.fields, dtypes, is_weighted)
-    step = find_worklist(recording, phase)
+    step = find_worklist(recording)
     has_priority = has_priority and "priority" in step.advance.rules
     call = _write_kernels(writer, step, has_priority)
     names = ["thread", "num_threads", *WORK_PARAMETERS, *map(field_name, recording.fields)]
@@ -83,15 +84,15 @@ def _write_kernels(writer: PhaseWriter, step: Worklist, has_priority: bool) -> s
         "IS_RENUMBERED": writer.is_renumbered,
     }  # fmt: skip
     templates, extra = list(_TEMPLATES), []
-    if not has_priority:
-        templates.remove("sort_far")
     if is_shared:
         templates += _BETWEEN_DEVICES
         extra = _write_values(writer, number, hooks, options)
-    names = {template: f"{template}_{number}" for template in (*templates, "work")}
+    names = {template: f"{template}_{number}" for template in ("sort_in", *templates, "work")}
     known = writer.state(*rules)
     extra = [name for name in extra if name not in known]
     shared = tuple(name for name in CHANNEL_PARAMETERS if name != GLOBAL_IDS)  # that is a part of the state
+    if has_priority:
+        writer.kernel(ordered, "sort_in", operator, hooks, options, rules, names, extra)
     for template in (*templates, "work"):
         state = writer.kernel(kernels, template, operator, hooks, options, rules, names, extra, shared)
     first = "FIRST" if has_priority and is_shared else "NEVER - 1"

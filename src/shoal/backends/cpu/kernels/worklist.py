@@ -34,7 +34,16 @@ from shoal.backends.cpu.intrinsics import (
     store,
     trailing_zeros,
 )
-from shoal.backends.cpu.kernels.ordered import AHEAD_ENTRIES, FAR, FAR_LOWEST, NONE, NUM_NEAR, add_entry, free_block
+from shoal.backends.cpu.kernels.ordered import (
+    AHEAD_ENTRIES,
+    FAR,
+    FAR_LOWEST,
+    NONE,
+    NUM_NEAR,
+    add_entry,
+    free_block,
+    sort_in,
+)
 from shoal.backends.cpu.runtime import has_bit
 from shoal.backends.cpu.world import mark, tell, unmark
 from shoal.backends.loops.control import (
@@ -138,22 +147,6 @@ def enter(control, blocks, links, bins, waiting, spill, vertex, STATE):
         add_entry(control, blocks, links, bins, spill, 0, current, vertex, PRIORITY(vertex=vertex))
     elif is_new:
         add_entry(control, blocks, links, bins, spill, 0, current, vertex, current + 1)
-
-
-def sort_far(control, blocks, links, bins, waiting, spill, STATE):
-    """Enter the vertices of the far bin again, now that the current priority has come nearer; drop the stale ones."""
-    block = bins[0, FAR]
-    bins[0, FAR] = NONE
-    bins[0, FAR_LOWEST] = NEVER
-    while block != NONE:
-        following = links[2 * block]
-        for entry in range(links[2 * block + 1]):
-            vertex = nonnegative(np.int64(blocks[block, entry]))
-            if has_bit(waiting, vertex):
-                priority = PRIORITY(vertex=vertex)
-                add_entry(control, blocks, links, bins, spill, 0, control[CURRENT], vertex, priority)
-        free_block(links, bins, 0, block)
-        block = following
 
 
 def tidy(control, blocks, links, bins, waiting, spill, STATE):
@@ -390,7 +383,7 @@ def work(control, blocks, links, bins, waiting, spill, indptr, indices, weights,
         if lowest <= threshold:
             control[CURRENT] = lowest
             if HAS_PRIORITY and bins[0, FAR_LOWEST] < lowest + NUM_NEAR:
-                sort_far(control, blocks, links, bins, waiting, spill, STATE)
+                sort_in(control, blocks, links, bins, waiting, spill, 0, lowest, STATE)
                 continue
             column = nonnegative(lowest & (NUM_NEAR - 1))
             block = nonnegative(bins[0, column])
