@@ -38,7 +38,8 @@ class Trace:
         """Count supersteps, and keep their rows as long as there is room."""
         self.num_supersteps += len(rows)
         self.sums += np.add.reduce(rows)
-        self.work_items += int(rows[rows[:, _DIRECTION] == _ASYNC, _FRONTIER].sum())
+        if len(rows) and rows[0, _DIRECTION] == _ASYNC:  # the rows of one phase are alike
+            self.work_items += int(rows[:, _FRONTIER].sum())
         self._keep(rows)
 
     def include(self, other: Trace) -> None:
