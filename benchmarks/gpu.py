@@ -5,7 +5,7 @@
 
 Times are those of the supersteps, from the first to the last, by the GPU's own clock: the median over the sources.
 Graphs with hubs are measured again as `Graph.optimized`, which is made once and not counted; where vertices have other
-numbers meanwhile, putting the result in their order is.
+numbers meanwhile, putting the result in their order is, and so is taking apart words of distances and parents.
 """
 
 from __future__ import annotations
@@ -23,6 +23,7 @@ if not hasattr(np, "row_stack"):  # NumPy 2.5 has dropped it, numba-cuda 0.30 as
 
 import shoal
 from shoal import generate
+from shoal.algorithms.sssp import split_words
 
 HOW = {"seed": 1, "weights": (1, 64), "device": "cuda"}
 GRAPHS = {
@@ -54,7 +55,7 @@ KERNELS = {
 }
 NAMES = {"bfs": "BFS", "sssp": "SSSP", "cc": "connected components", "pagerank": "PageRank, 20 iterations, float32",
          "bc": "betweenness, 1 source"}  # fmt: skip
-NUM_SOURCES = {"bfs": 16, "sssp": 8, "cc": 4, "pagerank": 2, "bc": 4}
+NUM_SOURCES = {"bfs": 16, "sssp": 16, "cc": 4, "pagerank": 2, "bc": 16}
 
 
 def kernel_seconds(stats: Any) -> float:
@@ -106,17 +107,23 @@ def measure_all(name: str, graph: shoal.Graph, given: Any) -> list[Figure]:
     return figures
 
 
-def mapping_seconds(placed: Any) -> float:
-    """Return the time of putting a result in the order of the vertices, where a run had them in another."""
+def finishing_seconds(placed: Any, kernel: str) -> float:
+    """Return the time of what comes behind the supersteps, on the GPU.
+
+    Ranks are put in the order of the vertices, if a run had them in another; words are taken apart.
+    """
     import cupy
 
-    shard = placed.shards_for(None, with_in_edges=True)[0]
-    if shard.hubs is None:
+    shard, times = placed.shards_for(None, with_in_edges=True)[0], []
+    ranks, words = cupy.zeros(shard.num_local, cupy.float32), cupy.zeros(shard.num_local, cupy.int64)
+    finish = {"sssp": lambda: split_words(words)}
+    if shard.hubs is not None:
+        finish["pagerank"] = lambda: ranks[shard.hubs.place]
+    if kernel not in finish:
         return 0.0
-    values, times = cupy.zeros(len(shard.hubs.place), cupy.float32), []
     for _ in range(5):
         begin = cupy.cuda.get_current_stream().record()
-        values[shard.hubs.place]
+        finish[kernel]()
         end = cupy.cuda.get_current_stream().record()
         end.synchronize()
         times.append(cupy.cuda.get_elapsed_time(begin, end) / 1e3)
@@ -137,12 +144,12 @@ def measure(name: str, graph: shoal.Graph, placed: Any, kernel: str, given: Any,
     result = run(placed, sources[0], **how)  # compiles, and copies the graph
     if given.validate:
         check(kernel, graph, sources[0], result)
-    walls, times, steps, mapped = [], [], 0, mapping_seconds(placed) if kernel == "pagerank" else 0.0
+    walls, times, steps, finishing = [], [], 0, finishing_seconds(placed, kernel)
     for source in sources:
         began = time.perf_counter()
         result = run(placed, source, **how)
         walls.append(time.perf_counter() - began)
-        times.append(kernel_seconds(result.stats) + mapped)
+        times.append(kernel_seconds(result.stats) + finishing)
         steps = result.stats.num_supersteps
     median = 1e3 * statistics.median(times)
     title = NAMES[kernel] + "".join(f", {option} {value:g}" for option, value in how.items())

@@ -99,7 +99,7 @@ class FakeGPU:
         """Return the part of CuPy that a run needs."""
         cupy = types.ModuleType("cupy")
         names = ("arange", "argsort", "asarray", "concatenate", "cumsum", "diff", "empty", "empty_like", "flatnonzero",
-                 "packbits", "searchsorted", "where", "zeros", "zeros_like")  # fmt: skip
+                 "packbits", "searchsorted", "unique", "where", "zeros", "zeros_like")  # fmt: skip
         for name in names:
             setattr(cupy, name, self._taking(getattr(np, name)))
         for name in ("int64", "uint8", "uint32", "uint64"):

@@ -182,6 +182,13 @@ inline unsigned int __ballot_sync(unsigned int, bool vote) {
     return votes;
 }
 
+template <typename Value>
+Value __shfl_down_sync(unsigned int, Value value, unsigned int step) {
+    const unsigned int lane = threadIdx.x % host::LANES + step;
+    return host::value_of<Value>(host::show(value), lane < host::LANES ? lane : lane - step);
+}
+
+inline bool __all_sync(unsigned int mask, bool vote) { return __ballot_sync(mask, vote) == 0xffffffffu; }
 inline bool __any_sync(unsigned int mask, bool vote) { return __ballot_sync(mask, vote) != 0; }
 inline int __popc(unsigned int word) { return __builtin_popcount(word); }
 inline int __ffs(int word) { return __builtin_ffs(word); }
@@ -195,3 +202,10 @@ Number atomicOr(Number* place, Number bits) { return __atomic_fetch_or(place, bi
 
 template <typename Number>
 Number atomicAnd(Number* place, Number bits) { return __atomic_fetch_and(place, bits, __ATOMIC_SEQ_CST); }
+
+template <typename Value>
+Value __ldcs(const Value* place) { return *place; }
+
+inline double __dadd_rn(double left, double right) { return left + right; }
+inline double __dsub_rn(double left, double right) { return left - right; }
+inline float __fadd_rn(float left, float right) { return left + right; }

@@ -5,7 +5,7 @@ import numpy as np
 import pytest
 
 from shoal import atomic, rule
-from shoal.accesses import ANYWHERE, Access, find_accesses
+from shoal.accesses import ANYWHERE, Access, contended_arrays, find_accesses, reads_elements_only
 
 pytestmark = pytest.mark.host_only("what rules touch is read from their source: nothing is run")
 
@@ -119,3 +119,71 @@ def test_accesses(which):
 
 def test_an_array_used_as_a_whole_is_read_and_maybe_written_anywhere_but_its_length_is_not_an_access():
     assert find_accesses(whole) == {read("level", ANYWHERE), write("level", ANYWHERE)}
+
+
+# What must be read anew each time: an array that atomics change, and that is read at vertices of the rule's own choice.
+
+
+@rule
+def hook(one, other, label):
+    left, right = label[one], label[other]
+    while left != right:
+        high = max(left, right)
+        if atomic.compare_exchange(label, high, high, min(left, right)):
+            break
+        left = label[label[high]]
+
+
+@rule
+def hook_ends(src, dst, label):
+    hook(src, dst, label)
+
+
+@rule
+def shorten(vertex, label):
+    while label[label[vertex]] != label[vertex]:
+        label[vertex] = label[label[vertex]]
+
+
+@rule
+def root_of(vertex, label):
+    while label[vertex] != vertex:
+        vertex = label[vertex]
+    return vertex
+
+
+@rule
+def hook_roots(src, dst, label):
+    left = root_of(src, label)
+    right = root_of(dst, label)
+    return atomic.compare_exchange(label, max(left, right), max(left, right), min(left, right))
+
+
+@rule
+def hook_by_another_name(src, dst, label):
+    parents = label
+    return atomic.compare_exchange(label, parents[src], parents[src], parents[dst])
+
+
+@rule
+def hook_through_a_slice(src, dst, label):
+    few = label[0:2]
+    return atomic.compare_exchange(label, few[0], src, dst)
+
+
+@pytest.mark.parametrize(
+    ("given", "contended", "is_plain"),
+    [
+        (relax, set(), True),  # at the vertices that it is given
+        (keep_parent, set(), True),
+        (shorten, set(), True),  # without an atomic nobody tries again
+        (hook, {"label"}, True),
+        (hook_ends, {"label"}, True),
+        (hook_roots, {"label"}, False),  # a rule reads it that does not know
+        (hook_by_another_name, {"label"}, False),
+        (hook_through_a_slice, {"label"}, False),
+    ],
+)
+def test_contended_arrays(given, contended, is_plain):
+    assert contended_arrays(given) == contended
+    assert reads_elements_only(given, contended_arrays(given)) == is_plain

@@ -107,11 +107,24 @@ def test_a_compute_that_stores_numbers_keeps_them():
     assert moved(Stores()) is None
 
 
+def places_of(indptr, side_by_side):
+    """Return where the edges of every row stand: those of 32 rows by their number in the row, then by the row's."""
+    degree = np.diff(indptr)
+    places = [list(range(*indptr[row : row + 2])) for row in range(len(degree))]
+    for first in range(side_by_side, len(degree), 32):
+        group = range(first, min(first + 32, len(degree)))
+        edges = sorted((number, row) for row in group for number in range(degree[row]))
+        for row in group:
+            places[row] = [int(indptr[first]) + at for at, edge in enumerate(edges) if edge[1] == row]
+    return places
+
+
 @pytest.mark.parametrize("is_directed", [False, True])
 def test_edges_in_hub_order(is_directed, monkeypatch):
     """Row i has the sources of the vertex with the i-th most edges, by the places of these."""
     FakeGPU().install(monkeypatch)
     monkeypatch.setattr(hubs, "_AT_ONCE", 100)
+    monkeypatch.setattr(hubs, "_LONGEST", 100)  # so that some lists stand by themselves
     graph = random_graph(200, 1500, seed=1, directed=is_directed, weights="int32", skew=3.0).optimized()
     shard = shoal.place(graph, "cuda").shards[0]
     shard._edges[True] = tuple(getattr(graph.reverse(), name) for name in ("indptr", "indices", "weights"))
@@ -120,9 +133,11 @@ def test_edges_in_hub_order(is_directed, monkeypatch):
     assert (np.diff(graph.degree[order]) <= 0).all()
     assert (np.asarray(found.place)[order] == np.arange(200)).all()
     indptr, indices, weights = (np.asarray(array) for array in found.shard.edges(incoming=True))
+    assert found.shard.side_by_side == (200 if is_directed else 32)
+    places = places_of(indptr, found.shard.side_by_side)
     for row, vertex in enumerate(order):
         edges = slice(*graph.reverse().indptr[vertex : vertex + 2])
-        mine = slice(*indptr[row : row + 2])
+        mine = places[row]
         assert order[indices[mine]].tolist() == graph.reverse().indices[edges].tolist()
         assert weights[mine].tolist() == graph.reverse().weights[edges].tolist()
         assert (np.diff(indices[mine]) >= 0).all()

@@ -31,7 +31,7 @@ from shoal.algorithms.betweenness import Betweenness
 from shoal.algorithms.bfs import BFS, BatchBFS, SmallestParents
 from shoal.algorithms.components import Components
 from shoal.algorithms.pagerank import PageRank
-from shoal.algorithms.sssp import SSSP, FlatParents, TightParents
+from shoal.algorithms.sssp import SSSP, FlatParents, PackedSSSP, TightParents
 from shoal.backends.cuda.compiler import compile_parts, link
 from shoal.backends.cuda.device import find_device
 from shoal.backends.cuda.phases import load_phase
@@ -117,6 +117,8 @@ PROGRAMS = {
     "betweenness": Betweenness(1),
     "betweenness of a batch": Betweenness(4),
     "every atomic": EveryAtomic(),
+    "sssp by words": PackedSSSP(has_targets=False, is_deterministic=False),
+    "sssp by words, smallest parents": PackedSSSP(has_targets=True, is_deterministic=True),
 }
 PHASES = [(name, number) for name, program in PROGRAMS.items() for number in range(len(program.phases()))]
 
@@ -159,6 +161,39 @@ def assert_inlined(parts):
     text = link(parts, READ_ARCH, form="ptx").decode()
     assert re.findall(r"\.entry (\w+)", text) == ["phase"]
     assert not re.findall(r"\bcall\b", text)
+
+
+@pytest.mark.parametrize(
+    ("name", "duplication"), [*((name, None) for name in PROGRAMS), *((name, "all") for name, *_ in DIVIDED)]
+)
+def test_only_what_others_change_meanwhile_is_read_anew(name, duplication):
+    """Trees that are joined are: all else may come from a multiprocessor's own cache."""
+    for phase in PROGRAMS[name].phases():
+        source = load_phase(PROGRAMS[name], phase, TYPES[0], "auto", duplication).source
+        assert source.caches_in_l1
+        rules = [part for part in source.module.split("\n\n\n") if "load(" in part and "def rule_" in part]
+        assert bool(rules) == name.endswith("components")
+        assert all("__join(" in part for part in rules)
+
+
+class HooksRows(Program):
+    """What is read anew would be a row of an array: nothing at all is cached then."""
+
+    label = Vertex("int64", width=2, combine=minimum)
+
+    @rule
+    def hook(src, dst, label):
+        return atomic.compare_exchange(label, (label[src, 0], 0), src, dst)
+
+    def step(self, frontier):
+        return advance(frontier, self.hook)
+
+
+def test_rows_that_others_change_are_not_cached():
+    source = load_phase(HooksRows(), HooksRows().phases()[0], TYPES[0], "push").source
+    assert not source.caches_in_l1
+    assert "load(label" not in source.module
+    assert load_phase(HooksRows(), HooksRows().phases()[0], TYPES[0], "push").cubin("sm_90")
 
 
 @pytest.mark.parametrize("direction", ["push", "pull"])

@@ -3,18 +3,13 @@
 
 from __future__ import annotations
 
-import ctypes
-import re
-import subprocess
-from pathlib import Path
-
 import numpy as np
 import pytest
 
-from cuda_on_host import COMPILER, OPTIONS
+from cuda_grid import as_argument, build_grid
+from cuda_on_host import COMPILER
 from shoal.algorithms.bfs import BFS
 from shoal.backends.cuda.buffers import NUM_BINS
-from shoal.backends.cuda.compiler import HEADERS
 from shoal.backends.cuda.generator.advance import BALANCES
 from shoal.backends.cuda.phases import load_phase
 from shoal.backends.loops.control import EDGES
@@ -25,19 +20,11 @@ pytestmark = [
     pytest.mark.host_only("for machines without a GPU"),
 ]
 
-NUM_BLOCKS, BLOCK_WARPS = 3, 2
+NUM_BLOCKS = 3
 NUM_PUSHES = 2  # one after the other: the second finds all as the first did
 NUM_PIECES = 4000
 TYPES = (np.dtype(np.int32), np.dtype(np.int64), None)
 SOURCE = load_phase(BFS(), BFS().phases()[0], TYPES, "push").source
-#: What stands for the machine's own words.
-ASSEMBLY = {
-    "mov.u64": "now = 0;",
-    "ld.acquire": "value = host::load_acquire(address);",
-    "atom.acq_rel": "before = __atomic_fetch_add(address, 1, __ATOMIC_ACQ_REL);",
-    "st.release": "__atomic_store_n(address, value, __ATOMIC_RELEASE);",
-    "cp.async": "",
-}
 #: Operators: whether the sources are a queue, whether marks are cleared, and which edges there are.
 OPERATORS = {
     "queue": ("true", "true", 0, -1),
@@ -92,22 +79,7 @@ extern "C" void {name}(Index* control, const Id* queue, Index begin, Index end, 
 
 @pytest.fixture(scope="module")
 def library(tmp_path_factory):
-    folder = tmp_path_factory.mktemp("push")
-    for path in HEADERS.glob("*.cuh"):
-        (folder / path.name).write_text(_without_assembly(path.read_text()))
-    constants, count = re.subn(
-        r"BLOCK_WARPS = \d+", f"BLOCK_WARPS = {BLOCK_WARPS}", SOURCE.text.partition("#include")[0]
-    )
-    assert count == 1
-    source, found = folder / "push.cpp", folder / "push.so"
-    source.write_text("\n".join(['#include "cuda_grid_on_host.hpp"', constants, DRIVER, *_entries()]))
-    options = ["-O1", "-shared", "-fPIC", "-pthread", f"-I{folder}", f"-I{Path(__file__).parent}"]
-    subprocess.run([COMPILER, *OPTIONS, *options, source, "-o", found], check=True)
-    return ctypes.CDLL(str(found))
-
-
-def _without_assembly(text):
-    return re.sub(r'asm volatile\("([a-z]+\.\w+).*?\);', lambda match: ASSEMBLY[match[1]], text, flags=re.DOTALL)
+    return build_grid(tmp_path_factory.mktemp("push"), SOURCE, "\n".join([DRIVER, *_entries()]))
 
 
 def _entries():
@@ -179,6 +151,5 @@ def run(push, indptr, chosen, is_queued):
     counts, sources = np.zeros(num_edges, np.int32), np.full(num_edges, -1, np.int32)
     given = (control, queue, before, len(queue), front, indptr, pieces[0], pieces[1], NUM_PIECES,
              np.diff(indptr).max(), ledger, num_vertices, num_edges, counts, sources)  # fmt: skip
-    push(*(ctypes.c_void_p(value.ctypes.data) if isinstance(value, np.ndarray) else ctypes.c_longlong(int(value))
-           for value in given))  # fmt: skip
+    push(*map(as_argument, given))
     return counts, sources, front, ledger, control

@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """shoal.sssp against SciPy and NetworkX: every type of weight, zero weights, cutoffs, targets, paths."""
 
+import sys
 from concurrent.futures import ThreadPoolExecutor
 from itertools import pairwise
 
@@ -307,3 +308,74 @@ def test_a_far_bucket_of_stale_entries_does_not_end_the_run():
     weights = np.array([1000, 10, 10, 2000, 5], np.int32)
     graph = shoal.Graph.from_edges([0, 0, 1, 0, 3], [2, 1, 2, 3, 4], weights, directed=True)
     assert shoal.sssp(graph, 0, delta=1).distance.tolist() == [0, 10, 20, 2000, 2005]
+
+
+# Distances and parents as words: on a GPU always, and here so that the CPU runs them, too.
+
+
+def positive_graph(seed, num_edges=3000, is_weighted=True, directed=False):
+    random = np.random.default_rng(seed)
+    src, dst = random.integers(0, 500, (2, num_edges))
+    weights = random.integers(1, 100, num_edges).astype(np.int32) if is_weighted else None
+    return shoal.Graph.from_edges(src, dst, weights, num_vertices=500, directed=directed)
+
+
+@pytest.fixture
+def by_words(monkeypatch):
+    monkeypatch.setattr(sys.modules["shoal.algorithms.sssp"], "fits_words", lambda *given: True)
+
+
+@pytest.mark.parametrize("devices", ["cpu:1x1", "cpu:1x2", "cpu:3x1"])
+@pytest.mark.parametrize("is_weighted", [False, True])
+@pytest.mark.parametrize("directed", [False, True])
+def test_words_hold_distances_and_parents(directed, is_weighted, devices, by_words):
+    graph = positive_graph(3, is_weighted=is_weighted, directed=directed)
+    for source in (0, 17):
+        result = check(graph, source, devices=devices)
+        assert result.stats.algorithm == "PackedSSSP"
+
+
+def test_words_hold_the_smallest_parents(monkeypatch):
+    graph = positive_graph(4, num_edges=6000)
+    expected = shoal.sssp(graph, 5, deterministic=True)
+    monkeypatch.setattr(sys.modules["shoal.algorithms.sssp"], "fits_words", lambda *given: True)
+    for devices in ("cpu:1x2", "cpu:4x1"):
+        found = shoal.sssp(graph, 5, deterministic=True, devices=devices)
+        np.testing.assert_array_equal(found.distance, expected.distance)
+        np.testing.assert_array_equal(found.parent, expected.parent)
+
+
+def test_words_end_at_cutoffs_and_targets(by_words):
+    graph = positive_graph(5)
+    exact = oracles.sssp_distance(graph, 0)
+    cutoff = float(np.median(exact[np.isfinite(exact)]))
+    near = shoal.sssp(graph, 0, cutoff=cutoff)
+    np.testing.assert_array_equal(near.distance, np.where(exact <= cutoff, exact, np.inf))
+    verify_sssp(graph, 0, near.distance, near.parent, cutoff=cutoff)
+    targets = [3, 40]
+    found = shoal.sssp(graph, 0, targets=targets)
+    np.testing.assert_array_equal(found.distance, np.where(exact <= exact[targets].max(), exact, np.inf))
+    verify_sssp(graph, 0, found.distance, found.parent, targets=targets)
+    assert ((found.parent == -1) == np.isinf(found.distance)).all()
+    batch = shoal.sssp(graph, [0, 17])
+    assert batch.distance.shape == batch.parent.shape == (2, 500)
+    np.testing.assert_array_equal(batch.distance[0], exact)
+    assert len(shoal.sssp(graph, 0, targets=[]).parent) == 500
+
+
+@pytest.mark.parametrize(
+    ("graph", "kind", "expected"),
+    [
+        (positive_graph(1), "cuda", True),
+        (positive_graph(1, is_weighted=False), "cuda", True),
+        (positive_graph(1), "cpu", False),
+        (random_graph(50, 200, seed=1, weights="float32"), "cuda", False),
+        (from_pairs([(0, 1), (1, 2)], weights=[0, 3]), "cuda", False),
+        (from_pairs([(0, 1), (1, 2)], weights=[2**30, 3]), "cuda", False),
+    ],
+)
+def test_where_words_fit(graph, kind, expected):
+    """Where a distance is whole and short enough, and no edge adds nothing."""
+    module = sys.modules["shoal.algorithms.sssp"]
+    given = module.distance_dtype(graph), graph.vertex_dtype, module._may_be_flat(graph)
+    assert module.fits_words(*given, kind) == expected

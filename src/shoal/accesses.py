@@ -3,9 +3,10 @@
 
 `find_accesses` says of every array that a rule takes where it is read and written: at the vertex that one of the rule's
 parameters names (``level[src]``), or anywhere.  `owned_arrays` says which of them need no atomics: those written only
-at a vertex that one thread has for itself.  Every place counts where an array may be touched: an assignment, an atomic,
-a rule that is called with it, a function that may store into its argument; under the array's own name, another one, or
-that of a row of it.  In doubt a place is anywhere.
+at a vertex that one thread has for itself.  `contended_arrays` says which a rule must read anew each time: those that
+it changes by atomics at vertices of its own choice.  Every place counts where an array may be touched: an assignment,
+an atomic, a rule that is called with it, a function that may store into its argument; under the array's own name,
+another one, or that of a row of it.  In doubt a place is anywhere.
 """
 
 from __future__ import annotations
@@ -54,6 +55,33 @@ def owned_arrays(rule: Rule, owned: str | None) -> set[str]:
         else:
             elsewhere |= body.origins(array)
     return here - elsewhere
+
+
+def contended_arrays(rule: Rule) -> frozenset[str]:
+    """Return the parameters that a rule changes by atomics and reads at vertices that no parameter names.
+
+    It may try again until it finds what another thread has stored there, so what it read before is not good enough.
+    """
+    accesses = find_accesses(rule)
+    anywhere = {access.array for access in accesses if access.place == ANYWHERE}
+    return frozenset(anywhere & {access.array for access in accesses if access.reads} & _atomic_arrays(rule))
+
+
+def reads_elements_only(rule: Rule, arrays: frozenset[str]) -> bool:
+    """Whether all reads of ``arrays`` are by an index, an atomic, or a called rule to which they are contended."""
+    known: set[ast.expr] = set()
+    for node in ast.walk(rule.tree):
+        if isinstance(node, ast.Subscript) and not any(isinstance(i, ast.Slice) for i in _indices(node.slice)):
+            known.add(node.value)
+        elif isinstance(node, ast.Call) and rule.is_atomic(node.func):
+            known.add(node.args[0])
+        elif isinstance(node, ast.Call):
+            callee, given = _handed(rule, node)
+            contended = frozenset() if callee is None else contended_arrays(callee)
+            if callee is not None and reads_elements_only(callee, contended):
+                known.update(argument for name, argument in given.items() if name in contended)
+    names = [node for node in ast.walk(rule.tree) if isinstance(node, ast.Name) and node.id in arrays]
+    return all(name in known for name in names)
 
 
 def assigned_names(rule: Rule) -> set[str]:
@@ -197,10 +225,8 @@ class _Accesses:
             yield from self._somewhere(array)
 
     def _by_call(self, call: ast.Call) -> Iterator[Access]:
-        callee = self.rule.outside.get(call.func.id) if isinstance(call.func, ast.Name) else None
-        if isinstance(callee, Rule) and not any(isinstance(argument, ast.Starred) for argument in call.args):
-            named = {keyword.arg: keyword.value for keyword in call.keywords if keyword.arg}
-            given = {**dict(zip(callee.parameters, call.args, strict=False)), **named}
+        callee, given = _handed(self.rule, call)
+        if callee is not None:
             for access in find_accesses(callee):
                 yield from self._by_callee(access, given)
             return
@@ -231,6 +257,28 @@ class _Accesses:
     def _is_parameter(self, node: ast.expr | None) -> bool:
         """Whether an expression is a parameter that always means what it meant at first."""
         return isinstance(node, ast.Name) and node.id in self.rule.parameters and node.id not in self.body.aliases
+
+
+def _handed(rule: Rule, call: ast.Call) -> tuple[Rule | None, dict[str, ast.expr]]:
+    """Return the rule that a call calls, if it does, and what it is given for each of its parameters."""
+    callee = rule.outside.get(call.func.id) if isinstance(call.func, ast.Name) else None
+    if not isinstance(callee, Rule) or any(isinstance(argument, ast.Starred) for argument in call.args):
+        return None, {}
+    named = {keyword.arg: keyword.value for keyword in call.keywords if keyword.arg}
+    return callee, {**dict(zip(callee.parameters, call.args, strict=False)), **named}
+
+
+def _atomic_arrays(rule: Rule) -> set[str]:
+    """Return the parameters that atomics change, of the rule or of those that it calls."""
+    body, found = _Body(rule), set()
+    for call in (node for node in ast.walk(rule.tree) if isinstance(node, ast.Call)):
+        if rule.is_atomic(call.func):
+            found |= body.origins(call.args[0])
+            continue
+        callee, given = _handed(rule, call)
+        changed = set() if callee is None else _atomic_arrays(callee)
+        found |= set().union(*(body.origins(argument) for name, argument in given.items() if name in changed))
+    return found & set(rule.parameters)
 
 
 def _written_parameters(rule: Rule) -> set[str]:

@@ -15,7 +15,7 @@ from shoal.algorithms.betweenness import WIDTHS, Betweenness
 from shoal.algorithms.bfs import BFS, SmallestParents
 from shoal.algorithms.components import Components
 from shoal.algorithms.pagerank import DTYPES, PageRank
-from shoal.algorithms.sssp import SSSP, FlatParents, TightParents
+from shoal.algorithms.sssp import SSSP, FlatParents, PackedSSSP, TightParents
 from shoal.commands import display
 from shoal.commands.options import Quiet, expanded
 from shoal.errors import ArgumentError, check_choice
@@ -76,6 +76,9 @@ def _sssp(weight: np.dtype | None) -> Iterator[Program]:
         for is_deterministic in (False, True):
             yield TightParents(dtype, is_deterministic)
         yield FlatParents(dtype)
+    if weight is None or weight.kind == "i":
+        for has_targets, is_deterministic in itertools.product((False, True), (False, True)):
+            yield PackedSSSP(has_targets, is_deterministic)
 
 
 def _cc(weight: np.dtype | None) -> Iterator[Program]:

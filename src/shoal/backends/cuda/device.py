@@ -159,6 +159,11 @@ class Shard:
         is_ranked = self.graph.is_optimized
         return tuple(reverse_csr(indptr, indices, weights, self.graph.num_vertices, is_ranked=is_ranked))
 
+    @property
+    def side_by_side(self) -> int:
+        """The vertex from which on the incoming lists of 32 neighbouring ones stand side by side; here none do."""
+        return self.num_local
+
     @cached_property
     def wanting(self) -> Any:
         """The vertices that an edge enters, as a bitmap of 32-bit words."""
@@ -213,6 +218,9 @@ class Shard:
         inner = cupy.searchsorted(work, bounds.astype(cupy.int64))
         if self.num_local >= ALIGNED_TILE * count:
             inner -= inner % 32  # a warp's vertices come by 32
+        if self.side_by_side < self.num_local:  # and they must, where their lists stand so
+            inner = cupy.where(inner < self.side_by_side, inner, inner - inner % 32)
+            inner = cupy.unique(cupy.concatenate([inner, cupy.asarray(np.array([self.side_by_side]))]))
         ends = cupy.asarray(np.array([0, self.num_local]))
         return cupy.concatenate([ends[:1], inner, ends[1:]]).astype(self.graph.indices.dtype)
 

@@ -2,8 +2,10 @@
 """Hub order: an optimized graph with its vertices by falling degree, for programs to which numbers of vertices are one.
 
 A gather reads the values of all sources, those of hubs most often: side by side they stay in the caches.  Lists of an
-optimized graph are ordered by falling degree, so in hub order they ascend.  The values of vertices change places on the
-GPU, before the first superstep and after the last.
+optimized graph are ordered by falling degree, so in hub order they ascend.  Neighbours in hub order have about as many
+edges: their lists, unless they are long, stand side by side, so that a warp that goes through 32 of them reads the
+values of sources near one another.  The values of vertices change places on the GPU, before the first superstep and
+after the last.
 """
 
 from __future__ import annotations
@@ -11,6 +13,8 @@ from __future__ import annotations
 import functools
 from collections.abc import Iterable, Iterator
 from typing import Any
+
+import numpy as np
 
 from shoal.accesses import find_accesses
 from shoal.backends.cuda.device import Shard
@@ -24,7 +28,8 @@ from shoal.rules import Rule
 _OPERATORS = {"gather", "compute", "reduce", "update", "swap"}
 _IDS = {"src", "dst", "vertex"}
 _AT_ONCE = 1 << 25  # edges that are put in order at a time
-_AT_ONCE_BYTES = 40  # for each of these: five numbers
+_AT_ONCE_BYTES = 64  # for each of these: eight numbers, two of them of the sort
+_LONGEST = 512  # edges of a list that stands beside others: a warp has 32 of them to go through, and waits for nobody
 
 
 class HubOrder:
@@ -40,6 +45,8 @@ class HubOrder:
         self.place[self.order] = cupy.arange(len(self.order), dtype=vertex)
         edges = _reorder(shard.edges(incoming=True), self.order, self.place)
         self.shard = HubShard(shard.graph, shard.device, shard.part, _edges={True: edges, False: edges})
+        if not shard.graph.is_directed:
+            self.shard.put_side_by_side()
 
 
 def hub_bytes(graph: Graph) -> int:
@@ -50,6 +57,35 @@ def hub_bytes(graph: Graph) -> int:
 
 class HubShard(Shard):
     """A graph in hub order; it has incoming edges only."""
+
+    _side_by_side: int | None = None
+
+    @property
+    def side_by_side(self) -> int:
+        """The vertex from which on the lists of 32 neighbouring ones stand side by side."""
+        return self.num_local if self._side_by_side is None else self._side_by_side
+
+    def put_side_by_side(self) -> None:
+        """Put the edges of every 32 vertices without long lists in another order: by their number in their list."""
+        cupy = import_cupy()
+        indptr, indices, weights = self.edges(incoming=True)
+        num_long = len(cupy.flatnonzero(cupy.diff(indptr) > _LONGEST))  # they come first
+        begin = self._side_by_side = min(-(-num_long // 32) * 32, self.num_local)
+        ends = np.append(indptr[begin:-1:32].get().astype(np.int64), len(indices))  # of the groups of 32
+        group, num_groups = 0, len(ends) - 1
+        while group < num_groups:
+            # As many groups as are put in order at a time.
+            last = max(int(np.searchsorted(ends, ends[group] + _AT_ONCE, side="right")) - 1, group + 1)
+            part = slice(int(ends[group]), int(ends[last]))
+            rows = indptr[begin + 32 * group : begin + 32 * last + 1]
+            number = cupy.arange(part.start, part.stop, dtype=cupy.int64)
+            row = cupy.searchsorted(rows, number, side="right") - 1
+            number -= rows[row]
+            order = cupy.argsort((row // 32 * _LONGEST + number) * 32 + row % 32)
+            indices[part] = indices[part][order]
+            if weights is not None:
+                weights[part] = weights[part][order]
+            group = last
 
     def edges(self, *, incoming: bool) -> tuple[Any, ...]:
         """Return indptr, indices, weights of the incoming edges, on the GPU."""

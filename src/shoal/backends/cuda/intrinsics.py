@@ -146,7 +146,7 @@ def atomic_max(array, index, value):
 def compare_exchange(array, index, expected, desired):
     """Store ``desired`` where ``expected`` stands; True if it did.  Compared as numbers, before any is converted."""
     replacement = as_element(array, index, desired)
-    seen = array[index]
+    seen = load(array, index)
     while seen == expected:
         if _replace(array, index, seen, replacement):
             return True
@@ -174,7 +174,7 @@ def atomic_add_row(array, index, row, mask, width):
     _require_row(array, index, row, mask, width)
     for k in range(width):
         if (np.uint64(mask) >> np.uint64(k)) & np.uint64(1) != np.uint64(0):
-            atomic_add(array, (index, k), row[k])
+            accumulate(array, (index, k), row[k])
 
 
 @inner
@@ -200,18 +200,27 @@ def load(typingctx, array, index):
     return element(array, index), codegen
 
 
-@intrinsic
-def store(typingctx, array, index, value):
-    """Write an element that another thread may be reading."""
-    element = array.dtype
+def _make_action(name, function):
+    """Make ``f(array, index, value)`` over ``shoal_<function>_<type>``, which returns nothing."""
 
-    def codegen(context, builder, signature, args):
-        pointer = _element_pointer(context, builder, array, args[0], signature.args[1], args[1])
-        data = context.data_model_manager[element].as_data(builder, args[2])
-        _call(builder, f"shoal_store_{suffix_of(element)}", ir.VoidType(), [pointer, data])
-        return context.get_dummy_value()
+    def typer(typingctx, array, index, value):
+        element = array.dtype
 
-    return types.void(array, index, element), codegen
+        def codegen(context, builder, signature, args):
+            pointer = _element_pointer(context, builder, array, args[0], signature.args[1], args[1])
+            data = context.data_model_manager[element].as_data(builder, args[2])
+            _call(builder, f"shoal_{function}_{suffix_of(element)}", ir.VoidType(), [pointer, data])
+            return context.get_dummy_value()
+
+        return types.void(array, index, element), codegen
+
+    return _make_intrinsic(name, typer)
+
+
+#: Write an element that another thread may be reading.
+store = _make_action("store", "store")
+#: Add to an element, of a type that `_require_row` has allowed.
+accumulate = _make_action("atomic.add_row", "accumulate")
 
 
 @intrinsic

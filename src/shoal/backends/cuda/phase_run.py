@@ -207,7 +207,8 @@ class PhaseRun:
             self.queue, len(self.queue), *self.bitmaps, self.remaining, num_words(self.num_local), *self.pieces,
             0 if self.pieces[0] is None else len(self.pieces[0]), self.shard.graph.max_degree,
             num_rows, row_vertices, row_firsts, row_owners, row_numbers, self.row_values,
-            0 if self.tiles is None else len(self.tiles) - 1, self.tiles, *self.piles, self.partials,
+            0 if self.tiles is None else len(self.tiles) - 1, self.tiles, self.shard.side_by_side, *self.piles,
+            self.partials,
         ]  # fmt: skip
         if self.ledger is not None:
             arguments += [self.ledger, self.num_local]

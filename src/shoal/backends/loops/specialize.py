@@ -16,7 +16,7 @@ from typing import Any
 
 import numpy as np
 
-from shoal.accesses import assigned_names, owned_arrays
+from shoal.accesses import assigned_names, contended_arrays, owned_arrays
 from shoal.rules import Rule, check_body
 
 #: Names by which the intrinsics behind ``atomic.*`` go, when several threads may write and when only one does.
@@ -178,9 +178,11 @@ class _RuleRewriter(ast.NodeTransformer):
     """Rewrites a rule's body: constants become literals, atomics intrinsics, other rules their generated names."""
 
     def __init__(
-        self, rule: Rule, names: dict[str, str], owned: str | None, renumbering: Renumbering | None = None
-    ) -> None:
+        self, rule: Rule, names: dict[str, str], owned: str | None, renumbering: Renumbering | None = None,
+        is_fresh: bool = False,
+    ) -> None:  # fmt: skip
         self.rule = rule
+        self.fresh = contended_arrays(rule) if is_fresh else frozenset()
         self.names = names
         self.owned_arrays = owned_arrays(rule, owned)
         self.renumbering = renumbering
@@ -217,7 +219,10 @@ class _RuleRewriter(ast.NodeTransformer):
         return ast.Call(ast.Name(function, ast.Load()), [*handed, ast.Name(GLOBAL_IDS, ast.Load())], [])
 
     def visit_Subscript(self, node: ast.Subscript) -> ast.expr:
-        return ast.Subscript(self.visit(node.value), self._index(node.value, node.slice), node.ctx)
+        array, index = self.visit(node.value), self._index(node.value, node.slice)
+        if isinstance(node.value, ast.Name) and node.value.id in self.fresh and isinstance(node.ctx, ast.Load):
+            return ast.Call(ast.Name("load", ast.Load()), [array, index], [])
+        return ast.Subscript(array, index, node.ctx)
 
     def _index(self, array: ast.expr, index: ast.expr) -> ast.expr:
         """Return an index; one of a field is a device's own id."""
@@ -243,7 +248,7 @@ class _RuleRewriter(ast.NodeTransformer):
 
 
 GLOBAL_IDS = "global_ids"  # the array with the graph's id of each of a device's
-_WRITTEN = frozenset(("np", "math", "global_ids", *itertools.chain.from_iterable(ATOMIC.values())))
+_WRITTEN = frozenset(("np", "math", "global_ids", "load", *itertools.chain.from_iterable(ATOMIC.values())))
 
 
 def _local_name(name: str) -> str:
@@ -271,15 +276,16 @@ def float_text(value: float) -> str:
 
 
 def write_rule(
-    rule: Rule, name: str, names: dict[str, str], owned: str | None, renumbering: Renumbering | None = None
-) -> str:
+    rule: Rule, name: str, names: dict[str, str], owned: str | None, renumbering: Renumbering | None = None,
+    *, is_fresh: bool = False,
+) -> str:  # fmt: skip
     """Return a rule's source under ``name``, statement for statement; ``names`` are those of the rules it calls.
 
     ``owned`` is the vertex that one thread has for itself (the destination of a pull, the source of a push): arrays
-    updated only there need no atomics.
+    updated only there need no atomics.  With ``is_fresh`` elements of contended arrays are read anew each time.
     """
     check_body(rule)
-    tree = _RuleRewriter(rule, names, owned, renumbering).visit(copy.deepcopy(rule.tree))
+    tree = _RuleRewriter(rule, names, owned, renumbering, is_fresh).visit(copy.deepcopy(rule.tree))
     tree.name = name
     if renumbering is not None:
         tree.args.args.append(ast.arg(GLOBAL_IDS))

@@ -80,6 +80,7 @@ class PhaseWriter:
     fields: dict[str, Field]
     dtypes: dict[str, np.dtype]
     is_weighted: bool
+    is_fresh: bool = False  # whether rules say which elements they must read anew: a GPU's caches do not know
     parts: list[str] = field(default_factory=list)
     rules: list[tuple[str, Rule]] = field(default_factory=list)
     uses_in_edges: bool = False
@@ -121,7 +122,8 @@ class PhaseWriter:
             names = {}
             if renumbering is None:
                 names = {local: self.rule_function(callee) for local, callee in rule.callees.items()}
-            text = write_rule(rule, _RULE_NAME, names, owned, renumbering)  # writes the rules that it calls first
+            # Writes the rules that it calls first.
+            text = write_rule(rule, _RULE_NAME, names, owned, renumbering, is_fresh=self.is_fresh)
             name = f"rule_{len(self._rule_names)}_{rule.name}"
             self._rule_names[key] = name
             self.rules.append((name, rule))

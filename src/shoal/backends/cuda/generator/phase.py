@@ -12,7 +12,6 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from shoal.accesses import ANYWHERE, find_accesses
 from shoal.backends.base import Reason, Types
 from shoal.backends.cuda.exports import Argument, Export, c_type
 from shoal.backends.cuda.generator.advance import write_advance
@@ -64,7 +63,7 @@ PARAMETERS = {
     "num_words": "Index", "piece_sources": "Id*", "piece_numbers": "Word32*", "num_pieces": "Index",
     "max_degree": "Index", "num_rows": "Index", "row_vertices": "const Id*", "row_firsts": "const Index*",
     "row_owners": "const Id*", "row_numbers": "const Id*", "row_values": "void*", "num_tiles": "Index",
-    "tiles": "const Id*", "pile_a": "Id*", "pile_b": "Id*", "partials": "char*",
+    "tiles": "const Id*", "side_by_side": "Index", "pile_a": "Id*", "pile_b": "Id*", "partials": "char*",
 }  # fmt: skip
 #: What it takes behind them, if a push keeps a ledger of its frontier.
 LEDGER_PARAMETERS = {"ledger_entries": "Index*", "ledger_capacity": "Index"}
@@ -145,7 +144,7 @@ def write_phase(
     return PhaseSource(
         text, module, tuple(writer.exports), writer.flow, writer.uses_in_edges, swaps, writer.rules.rules,
         writer.fields, writer.dtypes, PARTIAL_BYTES * len(writer.totals), writer.control_length,
-        all(map(_may_be_stale, recording.operators)), load_balance, writer.uses_ledger, num_blocks,
+        writer.caches_in_l1, load_balance, writer.uses_ledger, num_blocks,
         tuple(writer.rules.mailed), tuple(writer.rules.remembered),
     )  # fmt: skip
 
@@ -218,20 +217,6 @@ def _finish(writer: KernelWriter) -> str:
     return writer.serial_function("serial_finish", arguments, f"finish({', '.join(arguments)})", title)
 
 
-def _may_be_stale(operator: Operator) -> bool:
-    """Whether no rule must see, in the same superstep, what others store at the vertices it reads.
-
-    What a multiprocessor has in its own cache may be older than what others have stored.
-    """
-    for rule in operator.rules.values():
-        accesses = find_accesses(rule)
-        written = {access.array: access.place for access in accesses if access.writes}
-        for access in accesses:
-            if access.reads and access.array in written and ANYWHERE in (access.place, written[access.array]):
-                return False
-    return True
-
-
 def _slots(writer: KernelWriter) -> str:
     """Return the control slots and other numbers of the Python side as constants."""
     own = control_size(len(writer.flow.operators))
@@ -269,7 +254,7 @@ def _kernel(writer: KernelWriter, swaps: list[tuple[str, ...]], recount: list[st
         "[[maybe_unused]] const Index count = control[NUM_LOCAL];",
         "[[maybe_unused]] const Pieces<Id> pieces{piece_sources, piece_numbers, num_pieces, max_degree};",
         "[[maybe_unused]] const Rows<Id> rows{num_rows, row_vertices, row_firsts, row_owners, row_numbers, row_values, "
-        "num_tiles, tiles};",
+        "num_tiles, tiles, side_by_side};",
         "knobs = in_shared_memory<2>(knobs);",
         "if (thread_in_grid() == 0) put(control, STARTED, nanoseconds());",
         f"if (control[SWAPPED] & 1) {{ {exchange} }}",

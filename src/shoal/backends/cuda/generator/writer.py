@@ -12,7 +12,7 @@ from typing import Any
 
 import numpy as np
 
-from shoal.accesses import find_accesses
+from shoal.accesses import contended_arrays, find_accesses, reads_elements_only
 from shoal.backends.base import Types
 from shoal.backends.cuda.exports import Argument, Export, c_type
 from shoal.backends.loops.control import LINE, NUM_TRACE_COLUMNS, control_size
@@ -77,7 +77,9 @@ class KernelWriter:
         self.vertex, self.edge, self.weight = types
         self.sharing = None if duplication is None else Sharing(recording, phase)
         self.flow = Flow(recording, phase, self.sharing, duplication == "one-hop")
-        self.rules = PhaseWriter(self.flow, phase, recording.fields, dtypes, self.weight is not None)
+        # Or else nobody keeps in a multiprocessor's cache what others may change.
+        self.caches_in_l1 = all(map(self._may_be_cached, _rules_of(recording)))
+        self.rules = PhaseWriter(self.flow, phase, recording.fields, dtypes, self.weight is not None, self.caches_in_l1)
         self.exports: list[Export] = []
         self.functions: list[str] = []  # in Python
         self.structures: list[str] = []  # in C++
@@ -87,6 +89,13 @@ class KernelWriter:
         self.uses_in_edges = False
         self.load_balance = load_balance
         self.uses_balance = self.uses_ledger = False  # whether pushes take what is in balance.cuh
+
+    def _may_be_cached(self, rule: Rule) -> bool:
+        """Whether it can be said which elements the rule must read anew."""
+        contended = contended_arrays(rule)
+        declared = [self.fields.get(name) for name in contended]
+        has_rows = any(isinstance(each, Vertex) and each.width is not None for each in declared)
+        return not contended or (not has_rows and reads_elements_only(rule, contended))
 
     @property
     def control_length(self) -> int:
@@ -258,7 +267,7 @@ class KernelWriter:
         read = {access.array for access in find_accesses(rule) if access.reads and access.place == place}
         vertices = {name: declared for name, declared in self.fields.items() if isinstance(declared, Vertex)}
         places = [f"{field_name(name)} + vertex * {vertices[name].width or 1}" for name in vertices if name in read]
-        statements = [f"shoal::fetch<{number}>({place});" for number, place in enumerate(places)]
+        statements = [f"shoal::fetch({place});" for place in places]
         if places:
             statements.insert(0, "shoal::await_fetched();")
         return method("void fetch(Index vertex) const", " ".join(statements))
@@ -266,6 +275,13 @@ class KernelWriter:
     def output(self, operator: Operator) -> str:
         """Return the place of an operator's output."""
         return f"Output<Id>{{queue, {self.flow.target(operator)}}}"
+
+
+def _rules_of(recording: Recording) -> list[Rule]:
+    """Return the rules of a step's operators, and those by which devices merge values."""
+    merging = [each.combine for each in recording.fields.values() if isinstance(each, Vertex)]
+    rules = [rule for operator in recording.operators for rule in operator.rules.values()]
+    return rules + [rule for rule in merging if isinstance(rule, Rule)]
 
 
 def array_of(source: Source) -> str:

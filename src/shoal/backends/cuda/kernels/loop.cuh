@@ -63,11 +63,19 @@ INLINE void meet(Index* control, Index& generation) {
     meet_and(control, generation, [] {});
 }
 
+// Room of a block for what nobody needs any more at the next meeting: shared memory is none of the cache's, so all have
+// one.  There is a word of 4 bytes for each thread, at least.
+INLINE Index* scratch() {
+    constexpr int LENGTH = CONTROL_LENGTH > BLOCK_WARPS * WARP / 2 ? CONTROL_LENGTH : BLOCK_WARPS * WARP / 2;
+    __shared__ Index room[LENGTH];
+    return room;
+}
+
 // The same with a serial part that reads and writes the control block: it has a copy in shared memory, so what it reads
 // one after the other takes no time.  Its first lines, which others may write at any time, are not written back.
 template <class Serial>
 INLINE void meet(Index* control, Index& generation, Serial serial) {
-    __shared__ Index copy[CONTROL_LENGTH];
+    Index* const copy = scratch();
     meet_and(control, generation, [&] {
         for (int slot = threadIdx.x; slot < CONTROL_LENGTH; slot += blockDim.x) copy[slot] = control[slot];
         __syncthreads();
@@ -114,11 +122,11 @@ INLINE void count_frontier_edges(Index* control, const Vertex* queue, const Edge
 
 // Begin to load a number into the nearest cache; nobody waits for it.  A prefetch does not come as far, and a load that
 // nobody uses is left out.  On an H200 a kernel that reads a number, stores another in its place and a third elsewhere
-// takes six times as long if it reads just before it stores.  `NUMBER` keeps apart what a rule fetches at one vertex;
-// `await_fetched` comes before the next: by then there is nothing left to wait for.
-template <int NUMBER, class T>
+// takes six times as long if it reads just before it stores.  `await_fetched` comes before the next vertex, when there is
+// nothing left to wait for, and before blocks meet.
+template <class T>
 INLINE void fetch(const T* address) {
-    __shared__ Word32 nowhere[BLOCK_WARPS * WARP];
+    Word32* const nowhere = reinterpret_cast<Word32*>(scratch());
     const auto from = __cvta_generic_to_global(address) & ~size_t(3);
     asm volatile("cp.async.ca.shared.global [%0], [%1], 4;" ::"r"(
                      static_cast<Word32>(__cvta_generic_to_shared(nowhere + threadIdx.x))),

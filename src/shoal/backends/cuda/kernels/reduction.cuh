@@ -115,10 +115,9 @@ INLINE Totals settle(const Totals* partials) {
 // vertex with more than ROW edges is cut into pieces of so many.  Which edges a sum adds up in which order is the same
 // in every run and for every number of warps.
 constexpr Index ROW = 1024;
-// Edges that a lane has under way at a time: of a list that the whole warp takes, of its own vertex, and of several
-// vertices' lists, where each takes room in shared memory, which is then none of the cache's.
-constexpr int LONG_AHEAD = 8, FEW = 4, AHEAD = 2;
-constexpr int STAGED = AHEAD * WARP;
+// Edges that a lane has under way at a time: of a list that the whole warp takes, of its own vertex if that has few, of
+// several vertices' lists laid end to end, and of its own vertex where lists stand side by side.
+constexpr int LONG_AHEAD = 8, FEW = 4, AHEAD = 4, SIDE_AHEAD = 4;
 
 template <class Vertex>
 struct Rows {
@@ -130,6 +129,7 @@ struct Rows {
     void* values;            // of each piece, those of a vertex side by side
     Index num_tiles;
     const Vertex* tiles;     // where each begins; one more than there are
+    Index side_by_side;      // from this vertex on, lists stand so: see `gather_beside`
 };
 
 template <class Op>
@@ -184,10 +184,11 @@ INLINE typename Op::Value gather_few(const Op& op, Index dst, Index start, int d
     return value;
 }
 
-// Room of a warp, one for all gathers of a phase: all blocks meet between any two, and a room for each would be too much.
+// Room of a warp, one for all gathers of a phase: all blocks meet between any two.  Shared memory is none of the cache's,
+// so there is as little as will do.
 INLINE Word64* staged_room() {
-    __shared__ Word64 rooms[BLOCK_WARPS * STAGED];
-    return rooms + threadIdx.x / WARP * STAGED;
+    __shared__ Word64 rooms[BLOCK_WARPS * WARP];
+    return rooms + threadIdx.x / WARP * WARP;
 }
 
 // Return the value of a lane's own vertex: the edges of all lanes are laid end to end and dealt to them, and what they
@@ -200,9 +201,10 @@ INLINE typename Op::Value gather_short(const Op& op, Index dst, Index start, int
     Value value = Op::zero();
     const int behind = scan_warp(degree), begin = behind - degree;
     const int total = __shfl_sync(ALL_LANES, behind, WARP - 1);
-    for (int first = 0; first < total; first += STAGED) {
+    for (int first = 0; first < total; first += AHEAD * WARP) {
         Vertex src[AHEAD];
         Index edge[AHEAD], to[AHEAD];
+        Value found[AHEAD];
 #pragma unroll
         for (int i = 0; i < AHEAD; i++) {
             const int wanted = first + i * WARP + lane(), item = wanted < total ? wanted : total - 1;
@@ -215,12 +217,51 @@ INLINE typename Op::Value gather_short(const Op& op, Index dst, Index start, int
         for (int i = 0; i < AHEAD; i++) {
             Index from = src[i];
             __builtin_assume(from >= 0 && to[i] >= 0);
-            room[i * WARP + lane()] = op.visit(from, to[i], edge[i]);
+            found[i] = op.visit(from, to[i], edge[i]);
         }
-        __syncwarp();
-        const int from = begin > first ? begin : first, stop = behind < first + STAGED ? behind : first + STAGED;
-        for (int item = from; item < stop; item++) value = Op::add(value, room[item - first]);
-        __syncwarp();
+#pragma unroll
+        for (int i = 0; i < AHEAD; i++) {
+            room[lane()] = found[i];
+            __syncwarp();
+            const int low = first + i * WARP, high = low + WARP;
+            const int from = begin > low ? begin : low, stop = behind < high ? behind : high;
+            for (int item = from; item < stop; item++) value = Op::add(value, room[item - low]);
+            __syncwarp();
+        }
+    }
+    return value;
+}
+
+// Return the value of a lane's own vertex where the lists of a warp's vertices stand side by side from `base` on: first
+// the first edges of all, then the second ones of those that have two, and so on.  (A sliced ELLPACK without padding.)
+// In hub order the vertices have about as many edges, and edges of the same number lead to sources near one another.
+template <class Op, class Vertex>
+INLINE typename Op::Value gather_beside(const Op& op, Index dst, Index base, int degree, const Vertex* indices) {
+    using Value = typename Op::Value;
+    Value value = Op::zero();
+    const Vertex* const lists = indices + base;
+    for (int number = 0, at = 0; __any_sync(ALL_LANES, number < degree); number += SIDE_AHEAD) {
+        Vertex src[SIDE_AHEAD];
+        int place[SIDE_AHEAD];
+        Value found[SIDE_AHEAD];
+#pragma unroll
+        for (int i = 0; i < SIDE_AHEAD; i++) {
+            const bool is_there = number + i < degree;
+            const Word32 having = __ballot_sync(ALL_LANES, is_there);
+            place[i] = is_there ? at + __popc(having & ((1u << lane()) - 1u)) : 0;  // or the first of all: it is there
+            at += __popc(having);
+            src[i] = __ldcs(lists + place[i]);
+        }
+#pragma unroll
+        for (int i = 0; i < SIDE_AHEAD; i++) {
+            Index from = src[i];
+            __builtin_assume(from >= 0 && dst >= 0);
+            found[i] = op.visit(from, dst, base + place[i]);
+        }
+#pragma unroll
+        for (int i = 0; i < SIDE_AHEAD; i++) {
+            if (number + i < degree) value = Op::add(value, found[i]);
+        }
     }
     return value;
 }
@@ -228,7 +269,7 @@ INLINE typename Op::Value gather_short(const Op& op, Index dst, Index start, int
 // Gather for the vertices at the positions from `begin` on, up to `end`; the whole warp calls it.
 template <bool HAS_ROWS, class Op, class Vertex, class Edge, class Totals>
 INLINE void gather_tile(const Op& op, const Vertex* sources, Index begin, Index end, const Edge* indptr,
-                        const Vertex* indices, Index& visited, Totals& mine) {
+                        const Vertex* indices, Index side_by_side, Index& visited, Totals& mine) {
     for (Index first = begin; first < end; first += WARP) {
         const Index position = first + lane();
         Index dst = first + lane(), start = 0, degree = 0;
@@ -245,6 +286,12 @@ INLINE void gather_tile(const Op& op, const Vertex* sources, Index begin, Index 
             degree = 0;
         }
         visited += degree;
+        if (HAS_ROWS && first >= side_by_side) {
+            const Index base = __shfl_sync(ALL_LANES, start, 0);
+            const auto value = gather_beside(op, dst, base, static_cast<int>(degree), indices);
+            if (is_mine) op.finish(dst, value, mine);
+            continue;
+        }
         const int few = degree < WARP ? static_cast<int>(degree) : 0;
         typename Op::Value value = __all_sync(ALL_LANES, few <= FEW)
                                        ? gather_few(op, dst, start, few, indices)
@@ -271,7 +318,7 @@ INLINE void gather(const Op& op, Index* control, Index& generation, const Vertex
     Totals mine = Totals::identity();
     if constexpr (Op::FROM_QUEUE) {
         for (Index first = begin + warp_in_grid() * WARP; first < end; first += warps_in_grid() * WARP) {
-            gather_tile<false>(op, sources, first, smaller(first + WARP, end), indptr, indices, visited, mine);
+            gather_tile<false>(op, sources, first, smaller(first + WARP, end), indptr, indices, NEVER, visited, mine);
         }
     } else {
         const Index num_pieces = rows.count > 0 ? rows.firsts[rows.count] : 0;
@@ -287,10 +334,12 @@ INLINE void gather(const Op& op, Index* control, Index& generation, const Vertex
                 visited += lane() == 0 ? stop - start : 0;
             } else {
                 const Vertex* tile = rows.tiles + (item - num_pieces);
-                gather_tile<true>(op, sources, Index(tile[0]), Index(tile[1]), indptr, indices, visited, mine);
+                gather_tile<true>(op, sources, Index(tile[0]), Index(tile[1]), indptr, indices, rows.side_by_side, visited,
+                                  mine);
             }
         }
         if (rows.count > 0) {
+            await_fetched();
             meet(control, generation);
             for (Index row = warp_in_grid(); row < rows.count; row += warps_in_grid()) {
                 Value value = Op::zero();
@@ -304,6 +353,7 @@ INLINE void gather(const Op& op, Index* control, Index& generation, const Vertex
             }
         }
     }
+    await_fetched();
     if (Op::HAS_TOTALS) keep_totals(mine, partials);
     add_up(control, EDGES, visited);
 }
