@@ -357,6 +357,10 @@ def test_what_does_not_go_together_is_refused():
         assert_refused(lambda name=name: shoal.bfs(graph, 0, execution="async", communication=name, devices="cpu:2"),
                        f"communication='{name}'")  # fmt: skip
     assert_refused(lambda: shoal.bfs(graph, 0, execution="async", devices="cpu:2x2"), "cpu:4")
+    placed = shoal.place(graph, "cpu:2x2")
+    for run in (shoal.bfs, shoal.connected_components):
+        source = {} if run is shoal.connected_components else {"source": 0}
+        assert_refused(lambda r=run, s=source: r(placed, **s, execution="async"), "cpu:4")
     assert_refused(lambda: shoal.bfs(graph, 0, execution="async", direction="pull"), "direction='pull'")
     for priority, execution in itertools.product(("soft", "none"), ("auto", "bsp")):
         assert_refused(lambda p=priority, e=execution: shoal.bfs(graph, 0, priority=p, execution=e), "supersteps")

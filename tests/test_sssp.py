@@ -310,7 +310,7 @@ def test_a_far_bucket_of_stale_entries_does_not_end_the_run():
     assert shoal.sssp(graph, 0, delta=1).distance.tolist() == [0, 10, 20, 2000, 2005]
 
 
-# Distances and parents as words: on a GPU always, and here so that the CPU runs them, too.
+# Distances and parents as words
 
 
 def positive_graph(seed, num_edges=3000, is_weighted=True, directed=False):
@@ -320,15 +320,10 @@ def positive_graph(seed, num_edges=3000, is_weighted=True, directed=False):
     return shoal.Graph.from_edges(src, dst, weights, num_vertices=500, directed=directed)
 
 
-@pytest.fixture
-def by_words(monkeypatch):
-    monkeypatch.setattr(sys.modules["shoal.algorithms.sssp"], "fits_words", lambda *given: True)
-
-
 @pytest.mark.parametrize("devices", ["cpu:1x1", "cpu:1x2", "cpu:3x1"])
 @pytest.mark.parametrize("is_weighted", [False, True])
 @pytest.mark.parametrize("directed", [False, True])
-def test_words_hold_distances_and_parents(directed, is_weighted, devices, by_words):
+def test_words_hold_distances_and_parents(directed, is_weighted, devices):
     graph = positive_graph(3, is_weighted=is_weighted, directed=directed)
     for source in (0, 17):
         result = check(graph, source, devices=devices)
@@ -337,15 +332,17 @@ def test_words_hold_distances_and_parents(directed, is_weighted, devices, by_wor
 
 def test_words_hold_the_smallest_parents(monkeypatch):
     graph = positive_graph(4, num_edges=6000)
+    runs = [shoal.sssp(graph, 5, deterministic=True, devices=devices) for devices in ("cpu:1x2", "cpu:4x1")]
+    monkeypatch.setattr(sys.modules["shoal.algorithms.sssp"], "fits_words", lambda *given: False)
     expected = shoal.sssp(graph, 5, deterministic=True)
-    monkeypatch.setattr(sys.modules["shoal.algorithms.sssp"], "fits_words", lambda *given: True)
-    for devices in ("cpu:1x2", "cpu:4x1"):
-        found = shoal.sssp(graph, 5, deterministic=True, devices=devices)
+    assert expected.stats.algorithm == "SSSP"
+    for found in runs:
+        assert found.stats.algorithm == "PackedSSSP"
         np.testing.assert_array_equal(found.distance, expected.distance)
         np.testing.assert_array_equal(found.parent, expected.parent)
 
 
-def test_words_end_at_cutoffs_and_targets(by_words):
+def test_words_end_at_cutoffs_and_targets():
     graph = positive_graph(5)
     exact = oracles.sssp_distance(graph, 0)
     cutoff = float(np.median(exact[np.isfinite(exact)]))
@@ -364,18 +361,16 @@ def test_words_end_at_cutoffs_and_targets(by_words):
 
 
 @pytest.mark.parametrize(
-    ("graph", "kind", "expected"),
+    ("graph", "expected"),
     [
-        (positive_graph(1), "cuda", True),
-        (positive_graph(1, is_weighted=False), "cuda", True),
-        (positive_graph(1), "cpu", False),
-        (random_graph(50, 200, seed=1, weights="float32"), "cuda", False),
-        (from_pairs([(0, 1), (1, 2)], weights=[0, 3]), "cuda", False),
-        (from_pairs([(0, 1), (1, 2)], weights=[2**30, 3]), "cuda", False),
+        (positive_graph(1), True),
+        (positive_graph(1, is_weighted=False), True),
+        (random_graph(50, 200, seed=1, weights="float32"), False),
+        (from_pairs([(0, 1), (1, 2)], weights=[1, 3], vertex_dtype="int64"), False),
+        (from_pairs([(0, 1), (1, 2)], weights=[0, 3]), False),
+        (from_pairs([(0, 1), (1, 2)], weights=[2**30, 3]), False),
     ],
 )
-def test_where_words_fit(graph, kind, expected):
-    """Where a distance is whole and short enough, and no edge adds nothing."""
-    module = sys.modules["shoal.algorithms.sssp"]
-    given = module.distance_dtype(graph), graph.vertex_dtype, module._may_be_flat(graph)
-    assert module.fits_words(*given, kind) == expected
+def test_where_words_fit(graph, expected):
+    """Where a distance is whole and short enough, an id has 32 bits, and no edge adds nothing."""
+    assert (shoal.sssp(graph, 0).stats.algorithm == "PackedSSSP") == expected

@@ -144,17 +144,22 @@ class RunConfig:
         # A graph that is placed says which devices there are.
         check_integer("fanout", self.fanout, 1, MAX_DEVICES if spec is None else spec.num_devices)
         if spec is not None:
-            self.check_kind(spec.kind)
-            if self.execution == "async" and (spec.threads_per_device or 1) > 1:
-                raise ArgumentError(
-                    f"devices={self.devices!r} does not go with execution='async': without supersteps a device has one "
-                    f"thread; cpu:{spec.num_devices * (spec.threads_per_device or 1)} has as many"
-                )
+            self.check_devices(self.devices)
         parse_bytes("memory_limit", self.memory_limit)
         check_number("do_a", self.do_a, 0)
         check_number("do_b", self.do_b, 0)
         if not isinstance(self.deterministic, bool):
             raise ArgumentError(f"deterministic={self.deterministic!r} is not allowed; it must be True or False")
+
+    def check_devices(self, devices: str) -> None:
+        """Refuse devices on which the strategies are not possible: those of the call, or of a graph that is placed."""
+        spec = parse_devices(devices)
+        self.check_kind(spec.kind)
+        if self.execution == "async" and (spec.threads_per_device or 1) > 1:
+            raise ArgumentError(
+                f"devices={devices!r} does not go with execution='async': without supersteps a device has one "
+                f"thread; cpu:{spec.num_devices * (spec.threads_per_device or 1)} has as many"
+            )
 
     def check_kind(self, kind: str) -> None:
         """Refuse what devices of this kind do not know."""

@@ -175,10 +175,9 @@ def _sssp_stages(sizes: Sizes, device: Footprint, options: dict[str, Any]) -> li
     conversion = count * (INT64_BYTES + 1) if dtype.kind == "i" else 0
     earlier = result * max(width - 1, 0)
     is_deterministic, has_targets = device.config.deterministic, options.get("targets") is not None
-    if wants_parents and fits_words(dtype, sizes.vertex_dtype, sizes.may_be_flat, device.kind):
-        halves = count * (dtype.itemsize + vertex)  # beside the words
+    if wants_parents and fits_words(dtype, sizes.vertex_dtype, sizes.may_be_flat):
         first = device.stage(PackedSSSP(has_targets, is_deterministic), others=earlier, begins_everywhere=False)
-        return [first, replace(first, other_bytes=halves + conversion + max(earlier, result * width * 2))]
+        return [first, replace(first, other_bytes=count * vertex + conversion + max(earlier, result * width * 2))]
     joined = ("smallest" if is_deterministic else "any") if wants_parents and not has_targets else "none"
     stages = [device.stage(SSSP(dtype, has_targets, joined), others=earlier, begins_everywhere=False)]
     later: list[Program] = [TightParents(dtype, is_deterministic)] if wants_parents and has_targets else []

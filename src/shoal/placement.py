@@ -138,7 +138,7 @@ def placed_for(graph: Graph | Placed, config: RunConfig) -> Placed:
     """Return ``graph`` placed as a configuration asks: as it is, or from the graph's own memory of earlier calls."""
     placed = _placed_for(graph, config)
     check_integer("fanout", config.fanout, 1, placed.num_devices)
-    config.check_kind(placed.kind)
+    config.check_devices(placed.devices)
     return placed
 
 

@@ -19,7 +19,7 @@ from shoal.algorithms.betweenness import Betweenness, batch_width
 from shoal.algorithms.bfs import BFS
 from shoal.algorithms.components import Components
 from shoal.algorithms.pagerank import PageRank
-from shoal.algorithms.sssp import SSSP, distance_dtype
+from shoal.algorithms.sssp import sssp_program
 from shoal.config import MAX_DEVICES, REFUSED, RESOLVED, RunConfig, parse_devices
 from shoal.errors import ArgumentError, check_choice, check_integer
 from shoal.exchanges import Sharing
@@ -40,7 +40,7 @@ _SEGMENT_REASON = "segments have as many edges each, and on a CPU none of these 
 #: The program that each algorithm runs by default; betweenness in batches as wide as those of all sources.
 PROGRAMS: dict[str, Callable[[Graph], Program]] = {
     "bfs": lambda graph: BFS(),
-    "sssp": lambda graph: SSSP(distance_dtype(graph), parents="any"),
+    "sssp": sssp_program,
     "cc": lambda graph: Components(can_skip=not graph.is_directed),
     "bc": lambda graph: Betweenness(batch_width(graph.num_vertices, graph.num_vertices)),
     "pagerank": lambda graph: PageRank("float64", 100, False, False),

@@ -15,7 +15,7 @@ from __future__ import annotations
 import time
 from typing import Any
 
-from shoal.algorithms.arguments import graph_of, kind_of, make_config
+from shoal.algorithms.arguments import graph_of, make_config
 from shoal.algorithms.verify_components import verify_components
 from shoal.config import RunConfig
 from shoal.graph import Graph
@@ -152,7 +152,7 @@ def _merged(graph: Graph | Placed, plain: Graph, config: RunConfig) -> Component
     from shoal.algorithms.merged_components import merge_components
 
     devices = graph.devices if isinstance(graph, Placed) else config.resolved()["devices"]
-    config.check_kind(kind_of(graph, config))
+    config.check_devices(graph.devices if isinstance(graph, Placed) else config.devices)
     began = time.perf_counter()
     merged = merge_components(plain, devices, keeps_rows=config.stats == "full")
     seconds, count = time.perf_counter() - began, len(merged.traces)

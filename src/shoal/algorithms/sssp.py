@@ -1,11 +1,12 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Single-source shortest paths by delta-stepping, with parents from a pass over tight edges.
+"""Single-source shortest paths by delta-stepping.
 
 Bucket i holds the vertices whose tentative distance lies in [i delta, (i + 1) delta); buckets are emptied in order
-(Meyer and Sanders, 2003).  An edge is tight when it explains its destination's distance: d(u) + w = d(v).  A parent is
-any u of a tight edge with d(u) < d(v).  Where edges add nothing (weight 0, or too small for the float) the remaining
-vertices are joined breadth-first over tight edges, so the parents have no cycle.
-On a GPU, where distances are whole and every edge adds to them, a word holds distance and parent: no pass is needed.
+(Meyer and Sanders, 2003).  Where distances are whole and every edge adds to them, a word holds a vertex's distance and
+its parent, and the least word wins.  Elsewhere parents come from a pass over the edges.  An edge is tight when it
+explains its destination's distance: d(u) + w = d(v).  A parent is any u of a tight edge with d(u) < d(v).  Where edges
+add nothing (weight 0, or too small for the float) the remaining vertices are joined breadth-first over tight edges, so
+the parents have no cycle.
 """
 
 from __future__ import annotations
@@ -289,8 +290,8 @@ def sssp(
     batch = is_batch(source)
     sources = check_vertices("source", as_list(source), plain.num_vertices)
     wanted = None if targets is None else check_vertices("targets", as_list(targets), plain.num_vertices)
-    is_packed = parents and fits_words(distance_dtype(plain), plain.vertex_dtype, _may_be_flat(plain), kind)
-    single = _sssp_packed if is_packed else _sssp_single
+    is_packed = parents and fits_words(distance_dtype(plain), plain.vertex_dtype, _may_be_flat(plain))
+    single = _sssp_packed if is_packed else _sssp_by_fields
     runs = [single(graph, plain, int(s), delta, cutoff, wanted, parents, config) for s in sources]
     result = _stack(plain, sources, runs) if batch else runs[0]
     if validate:
@@ -315,12 +316,9 @@ def distance_dtype(graph: Graph) -> np.dtype:
     return np.dtype(np.int32 if fits else np.float64)
 
 
-def fits_words(distance: np.dtype, vertex: np.dtype, may_be_flat: bool, kind: str) -> bool:
-    """Whether distances and parents of these types are found together, as words, on devices of a kind.
-
-    On a CPU a pass over the edges costs less than words twice as wide in every relaxation.
-    """
-    return kind == "cuda" and distance == np.int32 and vertex == np.int32 and not may_be_flat
+def fits_words(distance: np.dtype, vertex: np.dtype, may_be_flat: bool) -> bool:
+    """Whether distances and parents of these types are found together, as words."""
+    return distance == np.int32 and vertex == np.int32 and not may_be_flat
 
 
 def choose_delta(graph: Graph, kind: str = "cpu") -> float:
@@ -351,7 +349,14 @@ def _program(kind: type[Program], *options: Any) -> Program:
     return kind(*options)
 
 
-def _sssp_single(
+def sssp_program(graph: Graph) -> Program:
+    """Return the program that a call runs by default."""
+    dtype = distance_dtype(graph)
+    is_packed = fits_words(dtype, graph.vertex_dtype, _may_be_flat(graph))
+    return _program(PackedSSSP, False, False) if is_packed else _program(SSSP, dtype, False, "any")
+
+
+def _sssp_by_fields(
     graph, plain: Graph, source: int, delta: float, cutoff: float, targets: Any, parents: bool, config: RunConfig
 ) -> TraversalResult:
     dtype = distance_dtype(plain)
@@ -389,9 +394,9 @@ def _sssp_packed(
 
 
 def split_words(word: Any) -> tuple[Any, Any]:
-    """Return the distances and the parents that words hold."""
+    """Return the distances that words hold, where they are, and the parents."""
     halves = word.view(np.int32).reshape(-1, 2)
-    return halves[:, 1].copy(), halves[:, 0].copy()
+    return halves[:, 1], halves[:, 0].copy()
 
 
 def _as_float(distance: np.ndarray) -> np.ndarray:
