@@ -144,10 +144,13 @@ def _weight_dtype(weights: Any) -> np.dtype | None:
 def _bfs_stages(sizes: Sizes, device: Footprint, options: dict[str, Any]) -> list[Stage]:
     width = _batch_width(options.get("source"))
     vertex, count = sizes.vertex_dtype.itemsize, sizes.num_vertices
+    is_async = device.config.execution == "async"
+    if is_async and width is None:
+        first = device.stage(AsynchronousBFS(device.config.deterministic), begins_everywhere=False)
+        # Words are taken apart: hops, a mask of the unreached, parents as halves of words and as ids.
+        return [first, replace(first, other_bytes=count * (4 + 1 + 4 + vertex))]
     if width is None:
-        is_async = device.config.execution == "async"
-        program = AsynchronousBFS(device.config.deterministic) if is_async else BFS()
-        first = device.stage(program, begins_everywhere=False)
+        first = device.stage(BFS(), begins_everywhere=False)
         kept = count * (4 + vertex)
     else:
         # Columns of a batch become rows: a copy, while the columns are still there.
@@ -157,7 +160,7 @@ def _bfs_stages(sizes: Sizes, device: Footprint, options: dict[str, Any]) -> lis
             # The buffers of the batch before are kept, and larger ones made beside them.
             first = first.beside(2 * first.buffer_bytes)
         kept = rows + first.state_bytes
-    if not device.config.deterministic or device.config.execution == "async":
+    if not device.config.deterministic or is_async:
         return [first]
     return [first, device.stage(SmallestParents(), others=kept + count * vertex * (width or 0))]
 

@@ -9,11 +9,13 @@ Paper: Gunrock multi-GPU, sections IV (Algorithms 1 and 2) and VI-A; Beamer et a
 
 from __future__ import annotations
 
+import functools
 from typing import Any
 
 import numpy as np
 
 from shoal.algorithms.arguments import as_list, check_vertex, check_vertices, graph_of, is_batch, make_config
+from shoal.algorithms.sssp import FARTHEST_WORD, HALF, split_words
 from shoal.algorithms.verify_bfs import verify_bfs
 from shoal.config import RunConfig
 from shoal.errors import ArgumentError, check_integer
@@ -75,62 +77,44 @@ class BFS(Program):
 
 
 class AsynchronousBFS(Program):
-    """Hops without supersteps, by the smallest proposal; then a parent one hop nearer for every vertex."""
+    """Hops and parents without supersteps, as words: of the hops and the neighbour that told of them the least.
 
-    distance = Vertex("int32", fill=FAR, combine=minimum)
-    parent = Vertex("vertex", fill=UNREACHED)
-    cutoff = Constant("int32")
+    Neighbours that tell of as many hops come too late, unless the smallest of them is asked for; a vertex that comes
+    nearer tells its neighbours again (see `shoal.algorithms.sssp.PackedSSSP`).
+    """
+
+    word = Vertex("int64", fill=FARTHEST_WORD, combine=minimum)
+    cutoff = Constant("int64")
 
     def __init__(self, is_deterministic: bool = False) -> None:
-        self.is_deterministic = is_deterministic
+        self.relax = self.relax_to_smallest if is_deterministic else self.relax_to_any
 
     def start(self, source: int, cutoff: int | None) -> list[int]:
-        self.distance[source] = 0
-        self.parent[source] = source
+        self.word[source] = source
         self.cutoff = FAR if cutoff is None else min(cutoff, FAR)
         return [source]
 
     @rule
-    def level(vertex, distance):
-        return distance[vertex]
+    def level(vertex, word):
+        return word[vertex] >> HALF
 
     @rule
-    def relax(src, dst, distance, cutoff):
-        proposal = distance[src] + 1
-        if proposal >= distance[dst] or proposal > cutoff:
+    def relax_to_any(src, dst, word, cutoff):
+        proposal = (word[src] >> HALF) + 1
+        if proposal >= word[dst] >> HALF or proposal > cutoff:
             return False
-        return atomic.min(distance, dst, proposal)
+        return atomic.min(word, dst, (proposal << HALF) | src)
 
     @rule
-    def wants_parent(vertex, distance, parent):
-        return parent[vertex] == UNREACHED and distance[vertex] != FAR
-
-    @rule
-    def adopt(src, dst, distance, parent):
-        if distance[src] + 1 == distance[dst]:
-            parent[dst] = src
-        return False
-
-    @rule
-    def candidate(src, dst, distance):
-        return src if distance[src] + 1 == distance[dst] else NOBODY
-
-    @rule
-    def keep(vertex, value, parent):
-        if parent[vertex] == UNREACHED and value != NOBODY:
-            parent[vertex] = value
+    def relax_to_smallest(src, dst, word, cutoff):
+        proposal = (word[src] >> HALF) + 1
+        before = word[dst] >> HALF
+        if proposal > before or proposal > cutoff:
+            return False
+        return atomic.min(word, dst, (proposal << HALF) | src) and proposal < before
 
     def step(self, frontier):
         return advance(frontier, self.relax, priority=self.level)
-
-    def join_parents(self, frontier):
-        if self.is_deterministic:
-            gather(everything, self.candidate, finish=self.keep, combine=minimum, dtype="int64")
-        else:
-            advance(everything, self.adopt, where=self.wants_parent, direction="pull")
-
-    def phases(self) -> list[Phase]:
-        return [Phase(self.step), Phase(self.join_parents, max_supersteps=1)]
 
 
 class BatchBFS(Program):
@@ -279,11 +263,16 @@ def _bfs_asynchronous(graph, plain: Graph, source: int, cutoff: int | None, targ
         raise ArgumentError(
             "execution='async' does not go with targets=: that they are reached is asked once a superstep"
         )
-    program = AsynchronousBFS(config.deterministic)
-    outcome = run_configured(program, graph, config, {"source": source, "cutoff": cutoff})
-    distance, parent = outcome.state["distance"], outcome.state["parent"]
-    distance[distance == FAR] = UNREACHED
-    return TraversalResult(plain, outcome.stats, source, distance, parent)
+    if plain.num_vertices > FAR:
+        raise ArgumentError(f"execution='async': bfs of {plain.num_vertices} vertices; without supersteps there may be "
+                            f"{FAR}, whose ids and hops share a word")  # fmt: skip
+    outcome = run_configured(_program(config.deterministic), graph, config, {"source": source, "cutoff": cutoff})
+    hops, parent = split_words(outcome.state["word"])
+    distance = np.where(hops == FAR, np.int32(UNREACHED), hops)
+    return TraversalResult(plain, outcome.stats, source, distance, parent.astype(plain.vertex_dtype, copy=False))
+
+
+_program = functools.cache(AsynchronousBFS)
 
 
 def _bfs_batch(graph, plain: Graph, source: Any, cutoff: int | None, config: RunConfig) -> TraversalResult:
