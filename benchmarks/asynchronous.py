@@ -12,7 +12,6 @@ out: they are looked for in --data, or $SHOAL_DATA, or ../shared/data.
 from __future__ import annotations
 
 import json
-import threading
 import time
 from pathlib import Path
 from typing import Any
@@ -23,7 +22,7 @@ import shoal
 from devices import DATA, SUMMARIES, read_graphs, sample_seconds
 from figures import Figure, Row, RowTable, parser, print_rows, print_table, to_dict
 from shoal.bench.report import write_whole
-from shoal.dataflow import filter_array
+from shoal.dataflow.examples import filter_on_uneven_devices
 
 ROADS = {
     "New York": "USA-road-d.NY.gr.gz",
@@ -169,14 +168,8 @@ def figures_of_visits(rows: list[Row]) -> list[Figure]:
 
 def figures_of_filter() -> list[Figure]:
     """Return how segments are shared between two devices, one of which is slower."""
-
-    def keep(items: np.ndarray) -> np.ndarray:
-        is_slow = threading.current_thread().name.endswith(":1")
-        time.sleep(SEGMENT_SECONDS * (SLOWER if is_slow else 1))
-        return items % 2 == 0
-
     began = time.perf_counter()
-    segments = filter_array(np.arange(NUM_SEGMENTS * 100), keep, devices="cpu:2", segment_size=100).segments
+    segments = filter_on_uneven_devices(NUM_SEGMENTS, SEGMENT_SECONDS, SLOWER).segments
     seconds = time.perf_counter() - began
     fast, slow = segments["cpu:0"], segments["cpu:1"]
     ideal = NUM_SEGMENTS * SEGMENT_SECONDS / (1 + 1 / SLOWER)

@@ -25,7 +25,7 @@ import numpy as np
 
 from shoal.accesses import ANYWHERE, find_accesses
 from shoal.errors import ProgramError
-from shoal.operators import Frontier, Operator, Recording, everything
+from shoal.operators import CALLBACKS, Frontier, Operator, Recording, everything
 from shoal.program import Combiner, Phase, Vertex
 from shoal.rules import Rule
 
@@ -80,6 +80,8 @@ class Sharing:
             return touched  # see `read_in_serial`
         for direction in _directions(operator):
             for role, rule in operator.rules.items():
+                if role in CALLBACKS:
+                    continue  # what they do, they do on every device for itself
                 sides = _SIDES.get((operator.kind, role, direction), _AT_OWN)
                 for access in find_accesses(rule):
                     if isinstance(self.fields.get(access.array), Vertex):
@@ -108,6 +110,8 @@ class Sharing:
 
     def resets(self, number: int) -> set[str]:
         """Return those of them whose copies are emptied when they have been sent."""
+        if "unpack" in self.operators[number].rules:
+            return set()  # what is sent is the author's own, and so is what stays
         others = [touched.own_writes for i, touched in enumerate(self.touched) if i != number]
         set_back = set().union(*others)
         return {name for name in self.collected(number) if self.combiner(name) == "add" or name in set_back}
@@ -200,6 +204,11 @@ class Sharing:
         return all(self.combiner(n) != "add" and n not in resets for n in self.collected(number))
 
     @property
+    def is_routed(self) -> bool:
+        """Whether rules say where items go: from device to device, until one keeps them."""
+        return any(role in operator.rules for operator in self.operators for role in ("on_send", "on_receive"))
+
+    @property
     def pulls_from_frontier(self) -> bool:
         """Whether an advance may ask of sources that other devices own if they are in its frontier."""
         return any(self.asks_frontier(n) and "pull" in _directions(op) for n, op in enumerate(self.operators))
@@ -227,7 +236,7 @@ class Sharing:
             if operator.kind == "gather" or _directions(operator) == ["pull"]:
                 self._refuse(where, touched.other_writes, "a pull writes at src, which another device may own")
             for name in touched.other_writes | touched.anywhere_writes:
-                if self.combiner(name) == "none":
+                if self.combiner(name) == "none" and "unpack" not in operator.rules:
                     self._refuse(where, {name}, "several devices write it; it needs combine=")
             added = {n for n in touched.other_reads & touched.other_writes if self.combiner(n) == "add"}
             self._refuse(where, added, "the rule reads it at dst, where a copy holds only this device's part of the "

@@ -13,7 +13,7 @@ swap      exchange two fields of the same type
 from __future__ import annotations
 
 import threading
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -24,6 +24,8 @@ from shoal.values import shown
 
 DIRECTIONS = ("auto", "push", "pull")
 GATHER_DTYPES = ("float64", "int64")
+#: Rules that say what travels between devices, where an advance goes without supersteps.
+CALLBACKS = ("pack", "unpack", "on_send", "on_receive")
 
 
 @dataclass(frozen=True, eq=False)
@@ -121,6 +123,7 @@ def advance(
     priority: Rule | None = None,
     first_edges: int | None = None,
     skip_edges: int = 0,
+    callbacks: Mapping[str, Rule] | None = None,
 ) -> Frontier:
     """Visit the edges of ``frontier``; destinations for which ``rule`` says True make the frontier returned.
 
@@ -135,6 +138,8 @@ def advance(
         the output is de-duplicated
     priority : a rule over a vertex that returns a whole number: the vertices of the lowest number go first
     first_edges, skip_edges : only so many edges of each vertex, after skipping so many (push without priority only)
+    callbacks : rules that say what travels between devices without supersteps, by name: see
+        `shoal.dataflow.DistributedWorklist`
     """
     check_choice("direction", direction, DIRECTIONS)
     if (first_edges is not None or skip_edges) and (direction != "push" or priority is not None):
@@ -150,6 +155,8 @@ def advance(
         rules["where"] = _check_rule("advance", "where", where)
     if priority is not None:
         rules["priority"] = _check_rule("advance", "priority", priority)
+    for name, callback in (callbacks or {}).items():
+        rules[check_choice("callbacks", name, CALLBACKS)] = _check_rule("advance", name, callback)
     options = {
         "direction": direction,
         "early_exit": bool(early_exit),
@@ -281,6 +288,10 @@ _PROVIDED = {
     ("advance", "rule"): _EDGE_NAMES,
     ("advance", "where"): ("vertex",),
     ("advance", "priority"): ("vertex",),
+    ("advance", "pack"): ("vertex",),
+    ("advance", "unpack"): ("vertex", "value"),
+    ("advance", "on_send"): ("vertex", "is_owned"),
+    ("advance", "on_receive"): ("vertex", "value", "is_owned"),
     ("gather", "rule"): ("src", "dst", "weight"),
     ("gather", "finish"): ("vertex", "value"),
     ("filter", "rule"): ("vertex",),

@@ -22,7 +22,7 @@ import numpy as np
 
 from shoal.errors import ProgramError
 
-RESERVED = ("src", "dst", "edge", "weight", "vertex", "value", "superstep", "frontier_size", "num_vertices",
+RESERVED = ("src", "dst", "edge", "weight", "vertex", "value", "is_owned", "superstep", "frontier_size", "num_vertices",
             "current_priority")  # fmt: skip
 _NUMBERS = (bool, int, float, np.bool_, np.integer, np.float32)  # a float64 is a float
 _MODULES = (np, math)

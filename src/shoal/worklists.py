@@ -16,11 +16,13 @@ from dataclasses import dataclass
 
 from shoal.accesses import find_accesses
 from shoal.exchanges import Sharing
-from shoal.operators import Operator, Recording
+from shoal.operators import CALLBACKS, Operator, Recording
 from shoal.program import Phase
 from shoal.rules import Rule
 
 IN_ANY_ORDER = ("minimum", "maximum", "bit_or")
+#: What `on_send` and `on_receive` say of an item: it stays here, it goes on, both, or neither.
+KEEP, PASS, DUPLICATE, REMOVE = 1, 2, 3, 0
 _OF_SUPERSTEPS = ("superstep", "frontier_size")
 
 
@@ -93,6 +95,8 @@ def _rule_reason(worklist: Worklist, sharing: Sharing) -> str | None:
         if asked:
             return f"has a rule that asks for {asked[0]}: {rule.where()}"
     number = sharing.operators.index(worklist.advance)
+    if any(role in worklist.advance.rules for role in CALLBACKS):
+        return _callback_reason(worklist, sharing, sharing.collected(number))
     taken = {access.array for op in worklist.computes for access in find_accesses(op.rules["rule"]) if access.writes}
     for name in sharing.collected(number):
         combiner = sharing.combiner(name)
@@ -102,6 +106,22 @@ def _rule_reason(worklist: Worklist, sharing: Sharing) -> str | None:
             return f"writes {name} by combine={combiner}, whose result depends on what comes first"
     if worklist.filter is not None and any(a.writes for a in find_accesses(worklist.filter.rules["rule"])):
         return "has a filter that writes; it may be asked of a vertex any number of times"
+    return _exchange_reason(sharing)
+
+
+def _callback_reason(worklist: Worklist, sharing: Sharing, collected: tuple[str, ...]) -> str | None:
+    """Return what callbacks cannot do with; that values combine in any order is their author's word."""
+    if len(collected) != 1:
+        names = ", ".join(collected) or "nothing"
+        return f"has callbacks, which carry one value of a vertex; at destinations it writes {names}"
+    if getattr(sharing.fields[collected[0]], "width", None) is not None:
+        return f"has callbacks, which carry one value of a vertex; {collected[0]} has several"
+    if "unpack" not in worklist.advance.rules and sharing.combiner(collected[0]) not in (*IN_ANY_ORDER, "add"):
+        return f"has callbacks, and nothing that says how {collected[0]} combines: unpack, or combine="
+    return _exchange_reason(sharing)
+
+
+def _exchange_reason(sharing: Sharing) -> str | None:
     found = {exchange.kind for i in range(len(sharing.operators)) for exchange in sharing.exchanges(i)}
     if found - {"collect"}:
         return (

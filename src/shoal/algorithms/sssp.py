@@ -70,14 +70,34 @@ def _find_parents(is_deterministic: bool) -> None:
         advance(everything, _adopt, where=_wants_parent, direction="pull")
 
 
-class SSSP(Program):
-    """Distances from one source, and parents: "none", "any" or the "smallest"."""
+class _DeltaStepping(Program):
+    """What programs that empty bucket after bucket share; each has its own rules to relax, and of what is settled."""
 
     inverse_delta = Constant("float64")
     cutoff = Constant("float64")
-    infinity = Constant("float64")
     targets = Constant("vertex", is_array=True)
     settled_below = Scalar("int64", combine=maximum)  # every vertex of a lower bucket has its final distance
+    has_targets: bool
+
+    @rule
+    def current_bucket(current_priority):
+        return current_priority
+
+    def step(self, frontier):
+        improved = advance(frontier, self.relax, priority=self.bucket)
+        if self.has_targets:
+            update(self.settled_below, self.current_bucket)
+        return improved
+
+    def distances(self) -> Phase:
+        """Return the phase that finds them."""
+        return Phase(self.step, until=self.settled_targets if self.has_targets else None)
+
+
+class SSSP(_DeltaStepping):
+    """Distances from one source, and parents: "none", "any" or the "smallest"."""
+
+    infinity = Constant("float64")
 
     def __init__(self, dtype: np.dtype, has_targets: bool = False, parents: str = "none") -> None:
         infinity = np.inf if dtype.kind == "f" else INT_INFINITY
@@ -107,31 +127,21 @@ class SSSP(Program):
         return atomic.min(distance, dst, proposal)
 
     @rule
-    def current_bucket(current_priority):
-        return current_priority
-
-    @rule
     def settled_targets(targets, distance, inverse_delta, settled_below):
         for i in range(len(targets)):
             if distance[targets[i]] * inverse_delta >= settled_below:
                 return False
         return True
 
-    def step(self, frontier):
-        improved = advance(frontier, self.relax, priority=self.bucket)
-        if self.has_targets:
-            update(self.settled_below, self.current_bucket)
-        return improved
-
     def join_parents(self, frontier):
         _find_parents(self.parents == "smallest")
 
     def phases(self) -> list[Phase]:
-        distances = Phase(self.step, until=self.settled_targets if self.has_targets else None)
-        return [distances] if self.parents == "none" else [distances, Phase(self.join_parents, max_supersteps=1)]
+        joining = [] if self.parents == "none" else [Phase(self.join_parents, max_supersteps=1)]
+        return [self.distances(), *joining]
 
 
-class PackedSSSP(Program):
+class PackedSSSP(_DeltaStepping):
     """Distances and parents as words, the distance in the upper half: the least word has the least distance.
 
     A vertex that comes nearer tells its neighbours, so a word that stays has its parent's final distance in it.  Every
@@ -140,10 +150,6 @@ class PackedSSSP(Program):
     """
 
     word = Vertex("int64", fill=FARTHEST_WORD, combine=minimum)
-    inverse_delta = Constant("float64")
-    cutoff = Constant("float64")
-    targets = Constant("vertex", is_array=True)
-    settled_below = Scalar("int64", combine=maximum)  # every vertex of a lower bucket has its final distance
 
     def __init__(self, has_targets: bool, is_deterministic: bool) -> None:
         self.has_targets = has_targets
@@ -174,24 +180,14 @@ class PackedSSSP(Program):
         return atomic.min(word, dst, (proposal << HALF) | src) and proposal < before
 
     @rule
-    def current_bucket(current_priority):
-        return current_priority
-
-    @rule
     def settled_targets(targets, word, inverse_delta, settled_below):
         for i in range(len(targets)):
             if (word[targets[i]] >> HALF) * inverse_delta >= settled_below:
                 return False
         return True
 
-    def step(self, frontier):
-        improved = advance(frontier, self.relax, priority=self.bucket)
-        if self.has_targets:
-            update(self.settled_below, self.current_bucket)
-        return improved
-
     def phases(self) -> list[Phase]:
-        return [Phase(self.step, until=self.settled_targets if self.has_targets else None)]
+        return [self.distances()]
 
 
 class TightParents(Program):

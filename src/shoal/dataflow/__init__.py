@@ -9,8 +9,10 @@ from shoal.dataflow.context import Context, DataflowError, Endpoint
 from shoal.dataflow.filtering import Filtered, filter_array
 from shoal.dataflow.link import Future, Link, PendingSegment, Segment
 from shoal.dataflow.router import Router, RoutingPolicy, broadcast, first_available, reduction_tree, ring
+from shoal.dataflow.worklist import DUPLICATE, KEEP, PASS, REMOVE, DistributedWorklist
 
 __all__ = [
-    "Context", "DataflowError", "Endpoint", "Filtered", "Future", "Link", "PendingSegment", "Router", "RoutingPolicy",
-    "Segment", "broadcast", "filter_array", "first_available", "reduction_tree", "ring",
+    "DUPLICATE", "KEEP", "PASS", "REMOVE", "Context", "DataflowError", "DistributedWorklist", "Endpoint", "Filtered",
+    "Future", "Link", "PendingSegment", "Router", "RoutingPolicy", "Segment", "broadcast", "filter_array",
+    "first_available", "reduction_tree", "ring",
 ]  # fmt: skip

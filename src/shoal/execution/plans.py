@@ -19,7 +19,7 @@ from shoal.errors import ArgumentError, ProgramError
 from shoal.exchanges import Sharing
 from shoal.execution.binding import state_bytes
 from shoal.execution.choices import SINGLE, Choices, choose
-from shoal.operators import force_direction, record
+from shoal.operators import CALLBACKS, force_direction, record
 from shoal.placement import Placed
 from shoal.program import Constant, Field, Phase, Program, Scalar, Vertex, check_vertex_fills, field_dtype
 from shoal.rules import Rule
@@ -121,9 +121,12 @@ def _make_plan(program: Program, placed: Placed, types: Types, config: RunConfig
 
 def _priority(program: Program, phase: Phase, config: RunConfig) -> str | None:
     """Return by which priority a phase goes without supersteps, and None if it goes in supersteps."""
-    if config.execution != "async":
-        return None
     recording = record(program, phase.step)
+    if config.execution != "async":
+        if any(role in operator.rules for operator in recording.operators for role in CALLBACKS):
+            raise ArgumentError(f"execution={config.execution!r} is not possible: {type(program).__name__} has "
+                                "callbacks for what travels without supersteps; allowed: async")  # fmt: skip
+        return None
     force_direction(recording, "push")
     reason = why_not(recording, phase)
     if reason is None:

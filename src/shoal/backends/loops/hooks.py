@@ -39,6 +39,7 @@ DIFFERS = _hook  # whether a vertex's values are other than they were noted
 REMEMBER = _hook  # note a vertex's values for that
 TAKE_UP = _hook  # what is computed at a vertex before its edges are visited
 FILTER = _hook  # whether a vertex that joins is worth a visit
+ON_SEND = ON_RECEIVE = _hook  # whether an item stays here or goes on
 STATE: Any = None
 # What a kernel takes beside that where there are several devices, and the names it then knows.
 SHARED: Any = None
@@ -68,6 +69,7 @@ IDENTITY = COMBINE = ZERO = ADD = _combiner
 IS_SHARDED = False  # there are several devices
 IS_RENUMBERED = False  # and each has its own numbers for vertices, first for those it owns
 HAS_PRIORITY = False  # work without supersteps goes by priority
+HAS_ON_SEND = HAS_ON_RECEIVE = False  # whether rules say where an item goes
 REACHES_ALL = False  # what is received may be combined at copies too
 IS_DECIDED = False  # a combining rule says by itself whether a vertex joins
 IS_CERTAIN = False  # what a rule says of a copy holds, whether values change at the owner or not

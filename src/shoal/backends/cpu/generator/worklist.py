@@ -18,7 +18,7 @@ from shoal.backends.loops.specialize import GLOBAL_IDS, RuleCall
 from shoal.backends.loops.values import Values
 from shoal.backends.loops.writer import PhaseWriter, field_name, mail_name, write_function
 from shoal.exchanges import Sharing
-from shoal.operators import Recording
+from shoal.operators import Operator, Recording
 from shoal.program import Phase
 from shoal.rules import Rule
 from shoal.worklists import Worklist, find_worklist
@@ -77,16 +77,18 @@ def _write_kernels(writer: PhaseWriter, step: Worklist, has_priority: bool) -> s
         "PRIORITY": _alone(writer, priority) if priority is not None else True,
         "FILTER": _alone(writer, step.filter.rules["rule"]) if step.filter is not None else True,
         "TAKE_UP": _write_taking(writer, step),
+        "ON_SEND": _alone(writer, operator.rules["on_send"]) if "on_send" in operator.rules else True,
         **write_change_hooks(writer, operator),
     }
     options: dict[str, Any] = {
         "HAS_WHERE": where is not None, "HAS_WEIGHTS": writer.is_weighted, "HAS_PRIORITY": has_priority,
-        "IS_RENUMBERED": writer.is_renumbered,
+        "IS_RENUMBERED": writer.is_renumbered, "HAS_ON_SEND": "on_send" in operator.rules,
+        "HAS_ON_RECEIVE": "on_receive" in operator.rules,
     }  # fmt: skip
     templates, extra = list(_TEMPLATES), []
     if is_shared:
         templates += _BETWEEN_DEVICES
-        extra = _write_values(writer, number, hooks, options)
+        extra = _write_values(writer, operator, hooks, options)
     names = {template: f"{template}_{number}" for template in ("sort_in", *templates, "work")}
     known = writer.state(*rules)
     extra = [name for name in extra if name not in known]
@@ -117,12 +119,43 @@ def _write_taking(writer: PhaseWriter, step: Worklist) -> RuleCall | bool:
     return RuleCall("take_up", ("vertex", *own), {name: name for name in own})
 
 
-def _write_values(writer: PhaseWriter, number: int, hooks: dict[str, Any], options: dict[str, Any]) -> list[str]:
+def _write_values(writer: PhaseWriter, operator: Operator, hooks: dict[str, Any], options: dict[str, Any]) -> list[str]:
     """Write the functions over values on their way between devices; return the names of the arrays they take."""
-    sharing = writer.sharing
+    sharing, number, rules = writer.sharing, writer.number(operator), operator.rules
     assert sharing is not None
-    values = Values(writer, list(sharing.collected(number)), f"{number}_collect")
-    pack, merge = values.write_pack(), values.write_merge()
-    hooks |= {"PACK": pack, "MERGE": merge, "RESET": values.write_reset(sharing.resets(number))}
-    options |= {"IS_CERTAIN": sharing.is_certain(number), "ITEM_BYTES": values.item_bytes}
-    return list(dict.fromkeys([*pack.arguments, *merge.arguments]))
+    names = list(sharing.collected(number))
+    values = Values(writer, names, f"{number}_collect")
+    hooks["PACK"] = _write_pack(writer, rules["pack"], names[0]) if "pack" in rules else values.write_pack()
+    hooks["MERGE"] = _write_unpack(writer, rules["unpack"], names[0]) if "unpack" in rules else values.write_merge()
+    hooks["RESET"] = values.write_reset(sharing.resets(number))
+    hooks["ON_RECEIVE"] = _write_on_receive(writer, rules["on_receive"], names[0]) if "on_receive" in rules else True
+    options["IS_CERTAIN"] = sharing.is_certain(number) and "unpack" not in rules
+    options["ITEM_BYTES"] = values.item_bytes
+    arrays = [array for name in ("PACK", "MERGE") for array in hooks[name].arguments if array.startswith(mail_name(""))]
+    return list(dict.fromkeys([*arrays, *map(field_name, names)]))
+
+
+def _write_pack(writer: PhaseWriter, rule: Rule, name: str) -> RuleCall:
+    return _write_on_mail(writer, rule, name, "pack", ("slot", "vertex"), "{mail}[slot] = {call}")
+
+
+def _write_unpack(writer: PhaseWriter, rule: Rule, name: str) -> RuleCall:
+    return _write_on_mail(writer, rule, name, "unpack", ("slot", "vertex", "is_alone"), "return {call}")
+
+
+def _write_on_receive(writer: PhaseWriter, rule: Rule, name: str) -> RuleCall:
+    return _write_on_mail(writer, rule, name, "on_receive", ("slot", "vertex", "is_owned"), "return {call}")
+
+
+def _write_on_mail(
+    writer: PhaseWriter, rule: Rule, name: str, kind: str, parameters: tuple[str, ...], body: str
+) -> RuleCall:
+    """Write the function that calls a rule with the value of an item in the mail."""
+    call, mail = _alone(writer, rule), mail_name(name)
+    provided = {"vertex": "vertex", "is_owned": "is_owned", "value": f"{mail}[slot]"}
+    given = [provided.get(parameter) or call.arguments.get(parameter, parameter) for parameter in call.parameters]
+    own = [call.arguments.get(parameter, parameter) for parameter in call.parameters if parameter not in provided]
+    arrays = list(dict.fromkeys([mail, *own]))
+    text = body.format(mail=mail, call=f"{call.function}({', '.join(given)})")
+    writer.parts.append(write_function(f"{kind}_value", (*parameters, *arrays), [text]))
+    return RuleCall(f"{kind}_value", (*parameters, *arrays), {array: array for array in arrays})

@@ -78,6 +78,8 @@ from shoal.backends.loops.hooks import (
     BEFORE,
     CHANGED,
     FILTER,
+    HAS_ON_RECEIVE,
+    HAS_ON_SEND,
     HAS_PRIORITY,
     HAS_WEIGHTS,
     HAS_WHERE,
@@ -86,6 +88,8 @@ from shoal.backends.loops.hooks import (
     IS_SHARDED,
     ITEM_BYTES,
     MERGE,
+    ON_RECEIVE,
+    ON_SEND,
     PACK,
     PRIORITY,
     RESET,
@@ -104,6 +108,7 @@ from shoal.backends.loops.hooks import (
     voices,
     world,
 )
+from shoal.worklists import KEEP, PASS
 
 # Listed vertices that are sent at once: enough to share the cost of telling the receiver, few enough not to keep it
 # waiting.
@@ -214,11 +219,24 @@ def visit_block(control, blocks, links, bins, waiting, spill, block, indptr, ind
                 if is_copy:
                     before = BEFORE(vertex=dst)
                     joins = RULE(src=src, dst=dst, edge=edge)
+                    if HAS_ON_SEND:
+                        if not joins and not CHANGED(vertex=dst, before=before):
+                            continue
+                        if ON_SEND(vertex=dst, is_owned=False) & PASS == 0:
+                            continue
                     if tell(voices, dst, joins, CHANGED(vertex=dst, before=before), dirty, 1):
                         listed[nonnegative(control[LISTED_END] % listed.shape[0])] = dst
                         control[LISTED_END] += 1
                     continue
             if RULE(src=src, dst=dst, edge=edge) and FILTER(vertex=dst):
+                if HAS_ON_SEND:
+                    flags = ON_SEND(vertex=dst, is_owned=True)
+                    if IS_SHARDED:
+                        if flags & PASS != 0 and tell(voices, dst, True, True, dirty, 1):
+                            listed[nonnegative(control[LISTED_END] % listed.shape[0])] = dst
+                            control[LISTED_END] += 1
+                    if flags & KEEP == 0:
+                        continue
                 enter(control, blocks, links, bins, waiting, spill, dst, STATE)
     free_block(links, bins, 0, block)
     control[EDGES] += visited
@@ -257,7 +275,11 @@ def send_listed(control, STATE, SHARED):
         unmark(dirty, vertex, 1)
         if joins:
             unmark(voices, vertex, 1)
-        RESET(vertex=vertex)
+        if HAS_ON_SEND or HAS_ON_RECEIVE:
+            if np.int64(owner[vertex]) != device:  # an owner that tells others keeps what it has
+                RESET(vertex=vertex)
+        else:
+            RESET(vertex=vertex)
         channels[nonnegative(pair * 2 * LINE + 1)] = written + 1
         sent += 1
     control[LISTED_BEGIN] = end
@@ -298,6 +320,18 @@ def receive(control, blocks, links, bins, waiting, spill, STATE, SHARED):
             code = np.int64(mail_ids[slot])
             joins = code >= 0
             vertex = nonnegative(code if joins else ~code)
+            if HAS_ON_RECEIVE:
+                is_owned = np.int64(owner[vertex]) == device
+                flags = ON_RECEIVE(slot=slot, vertex=vertex, is_owned=is_owned)
+                if flags & (KEEP | PASS) == 0:
+                    continue
+                changed = MERGE(slot=slot, vertex=vertex, is_alone=True)
+                if flags & PASS != 0 and tell(voices, vertex, joins and changed, changed, dirty, 1):
+                    listed[nonnegative(control[LISTED_END] % listed.shape[0])] = vertex
+                    control[LISTED_END] += 1
+                if flags & KEEP != 0 and is_owned and joins and changed and FILTER(vertex=vertex):
+                    enter(control, blocks, links, bins, waiting, spill, vertex, STATE)
+                continue
             changed = MERGE(slot=slot, vertex=vertex, is_alone=True)
             if IS_CERTAIN:
                 changed = changed or joins
@@ -408,6 +442,8 @@ def work(control, blocks, links, bins, waiting, spill, indptr, indices, weights,
 
 # What generated modules call as it is; the templates they have copies of.
 __all__ = [
+    "KEEP",
+    "PASS",
     "SENT_TOGETHER",
     "WINDOW",
     "await_work",
