@@ -274,6 +274,7 @@ class Unknown(Program):
         (Unknown({"on_send": 3}), {}, "on_send=3 is not a rule"),
         (Unknown({"on_send": knows_the_source}), {}, "'src' is not known"),
         (Loudest(send_to_all), {"communication": "selective"}, "communication='selective'"),
+        (Loudest(send_to_all), {"duplication": "one-hop"}, "duplication='one-hop'"),
         (Loudest(send_to_all), {"execution": "bsp"}, "execution='bsp'"),
         (Loudest(send_to_all), {"execution": "auto"}, "execution='auto'"),
     ],

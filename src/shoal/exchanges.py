@@ -204,7 +204,7 @@ class Sharing:
         return all(self.combiner(n) != "add" and n not in resets for n in self.collected(number))
 
     @property
-    def is_routed(self) -> bool:
+    def is_steered(self) -> bool:
         """Whether rules say where items go: from device to device, until one keeps them."""
         return any(role in operator.rules for operator in self.operators for role in ("on_send", "on_receive"))
 

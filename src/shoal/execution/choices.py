@@ -32,7 +32,7 @@ class Choices:
 SINGLE = Choices()
 _LOOKS_NEAR = "rules look at neighbours only: copies of these are enough, and a device is told of its own vertices"
 _PULLS = "an advance may pull from its frontier, and asks of every vertex whether it is there"
-_ROUTED = "on_send and on_receive say whether an item goes on, from device to device"
+_STEERED = "on_send and on_receive say whether an item goes on, from device to device"
 _NEEDS_ALL = "every device must know every vertex"
 
 
@@ -45,9 +45,11 @@ def choose(sharings: list[Sharing], config: RunConfig) -> Choices:
             if getattr(config, axis) == name:
                 raise ArgumentError(f"{axis}={name!r} is not possible: {needs_all}; {_NEEDS_ALL}")
     communication, duplication = config.communication, config.duplication
-    if any(sharing.is_routed for sharing in sharings):
+    if any(sharing.is_steered for sharing in sharings):
         if communication not in ("auto", "ring"):
-            raise ArgumentError(f"communication={communication!r} is not possible: {_ROUTED}; allowed: auto, ring")
+            raise ArgumentError(f"communication={communication!r} is not possible: {_STEERED}; allowed: auto, ring")
+        if duplication == "one-hop":
+            raise ArgumentError(f"duplication={duplication!r} is not possible: {_STEERED}; {_NEEDS_ALL}")
         communication = "ring"
     if communication == "auto":
         is_told_all = (needs_all is not None or pulls) and duplication != "one-hop"
