@@ -200,20 +200,25 @@ def enter(control, blocks, links, bins, waiting, spill, thread, current, vertex,
     add_entry(control, blocks, links, bins, spill, thread, current, vertex, PRIORITY(vertex=vertex))
 
 
+@inner
+def prefetch_rows(blocks, block, entry, count, indptr, indices, weights, has_weights):
+    """Begin to load the row of a vertex that will soon be visited, and where that of a later one is."""
+    if entry + 2 * AHEAD_ENTRIES < count:
+        prefetch(indptr, nonnegative(np.int64(blocks[block, entry + 2 * AHEAD_ENTRIES])))
+    if entry + AHEAD_ENTRIES < count:
+        row = nonnegative(np.int64(indptr[nonnegative(np.int64(blocks[block, entry + AHEAD_ENTRIES]))]))
+        prefetch(indices, row)
+        if has_weights:
+            prefetch(weights, row)
+
+
 def relax_block(num_threads, control, blocks, links, bins, waiting, spill, thread, current, block, indptr, indices,
                 weights, STATE, SHARED):  # fmt: skip
     """Visit the edges of a block's vertices but the stale, enter the destinations the rule lets in, free the block."""
     visited = 0
     count = links[2 * block + 1]
     for entry in range(count):
-        if entry + 2 * AHEAD_ENTRIES < count:
-            prefetch(indptr, nonnegative(np.int64(blocks[block, entry + 2 * AHEAD_ENTRIES])))
-        if entry + AHEAD_ENTRIES < count:
-            coming = nonnegative(np.int64(blocks[block, entry + AHEAD_ENTRIES]))
-            row = nonnegative(np.int64(indptr[coming]))
-            prefetch(indices, row)
-            if HAS_WEIGHTS:
-                prefetch(weights, row)
+        prefetch_rows(blocks, block, entry, count, indptr, indices, weights, HAS_WEIGHTS)
         src = nonnegative(np.int64(blocks[block, entry]))
         if not take_bit(waiting, src):
             continue
@@ -341,7 +346,6 @@ def ordered_push(thread, num_threads, control, work, number, blocks, links, bins
 
 # What generated modules call as it is; the templates they have copies of.
 __all__ = [
-    "AHEAD_ENTRIES",
     "ALONE_EDGES",
     "FAR",
     "FAR_LOWEST",
@@ -354,6 +358,7 @@ __all__ = [
     "free_block",
     "lowest_bin",
     "next_own",
+    "prefetch_rows",
     "publish",
     "settle_buckets",
 ]

@@ -30,18 +30,17 @@ from shoal.backends.cpu.intrinsics import (
     load,
     nanoseconds,
     nonnegative,
-    prefetch,
     store,
     trailing_zeros,
 )
 from shoal.backends.cpu.kernels.ordered import (
-    AHEAD_ENTRIES,
     FAR,
     FAR_LOWEST,
     NONE,
     NUM_NEAR,
     add_entry,
     free_block,
+    prefetch_rows,
     sort_in,
 )
 from shoal.backends.cpu.runtime import has_bit
@@ -188,14 +187,7 @@ def visit_block(control, blocks, links, bins, waiting, spill, block, indptr, ind
     num_owned = control[NUM_OWNED]
     count = links[2 * block + 1]
     for entry in range(count):
-        if entry + 2 * AHEAD_ENTRIES < count:
-            prefetch(indptr, nonnegative(np.int64(blocks[block, entry + 2 * AHEAD_ENTRIES])))
-        if entry + AHEAD_ENTRIES < count:
-            coming = nonnegative(np.int64(blocks[block, entry + AHEAD_ENTRIES]))
-            row = nonnegative(np.int64(indptr[coming]))
-            prefetch(indices, row)
-            if HAS_WEIGHTS:
-                prefetch(weights, row)
+        prefetch_rows(blocks, block, entry, count, indptr, indices, weights, HAS_WEIGHTS)
         src = nonnegative(np.int64(blocks[block, entry]))
         if not has_bit(waiting, src):
             continue
