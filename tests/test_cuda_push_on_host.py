@@ -41,9 +41,10 @@ struct Visits {
     Index num_edges;
     Word32* counts;
     Id* sources;
-    void operator()(const Edges<Id>& edges) {
+    template <int COUNT>
+    void operator()(const Edges<Id, COUNT>& edges) {
         __syncwarp();  // as a visit's own collectives
-        for (int i = 0; i < BATCH; i++) {
+        for (int i = 0; i < COUNT; i++) {
             if (edges.edge[i] < 0 || edges.edge[i] >= num_edges) std::abort();
             if (!edges.is_there[i]) continue;
             atomicAdd(counts + edges.edge[i], 1u);
@@ -95,12 +96,24 @@ def entry_name(balance, number):
     return f"push_{balance.replace('-', '_')}_{number}"
 
 
-def random_lists(seed):
-    """Offsets of lists of many lengths: none, some around the powers of two, and some hubs."""
-    random = np.random.default_rng(seed)
+def many_lengths(random):
+    """None, some around the powers of two, and some hubs."""
     powers = 2 ** random.integers(0, 9, 150) + random.integers(-1, 2, 150)
-    degrees = np.concatenate([np.zeros(60), powers, random.integers(0, 6, 150), [1023, 1024, 1025, 2500]])
-    return np.concatenate([[0], np.cumsum(random.permutation(degrees))]).astype(np.int64)
+    return np.concatenate([np.zeros(60), powers, random.integers(0, 6, 150), [1023, 1024, 1025, 2500]])
+
+
+LENGTHS = {
+    "many": many_lengths,
+    "up to 1": lambda random: random.integers(0, 2, 300),
+    "up to 5": lambda random: random.integers(0, 6, 300),
+    "up to 8": lambda random: random.integers(0, 9, 300),
+}
+
+
+def random_lists(lengths, seed):
+    """Offsets of lists of some lengths."""
+    random = np.random.default_rng(seed)
+    return np.concatenate([[0], np.cumsum(random.permutation(LENGTHS[lengths](random)))]).astype(np.int64)
 
 
 FRONTIERS = {
@@ -116,12 +129,13 @@ def test_every_name_has_a_way():
     assert tuple(BALANCES) == AXES["load_balance"]
 
 
+@pytest.mark.parametrize("lengths", LENGTHS)
 @pytest.mark.parametrize("frontier", FRONTIERS)
 @pytest.mark.parametrize("operator", OPERATORS)
 @pytest.mark.parametrize("balance", AXES["load_balance"])
-def test_every_edge_is_visited_once(balance, operator, frontier, library):
+def test_every_edge_is_visited_once(balance, operator, frontier, lengths, library):
     queue, clears, skip, first = OPERATORS[operator]
-    indptr = random_lists(len(frontier))
+    indptr = random_lists(lengths, len(frontier))
     num_vertices = len(indptr) - 1
     chosen = FRONTIERS[frontier](np.random.default_rng(1), num_vertices).astype(np.int32)
     if queue == "false":

@@ -85,6 +85,7 @@ GRAPHS = {
     "undirected": lambda: random_graph(1, "int32"),
     "directed": lambda: random_graph(2, "float32", directed=True),
     "hub": star_graph,
+    "few edges": lambda: shoal.generate.grid(8, 9, drop=0.1, seed=1, weights=(1, 9)),
     "64-bit ids": lambda: random_graph(3, "float64", directed=True, vertex_dtype="int64", edge_dtype="int64"),
 }
 

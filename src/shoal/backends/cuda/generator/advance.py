@@ -14,7 +14,7 @@ NO_PIECES = "control[NUM_PIECES] = 0;"  # the next push cuts its own
 BALANCES = {
     "auto": ("push<{op}>", "pieces"),
     "thread": ("push_by<ByThread, {op}>", "Ledger{}"),
-    "warp": ("push<{op}>", "Pieces<Id>{}"),
+    "warp": ("push<{op}>", "Pieces<Id>{nullptr, nullptr, 0, max_degree}"),
     "block": ("push_by<ByBlock, {op}>", "Ledger{}"),
     "lrb": ("push_by<ByBins, {op}>", "ledger"),
     "merge-path": ("push_by<ByMergePath, {op}>", "ledger"),

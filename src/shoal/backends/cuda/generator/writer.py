@@ -263,14 +263,18 @@ class KernelWriter:
         return {place: (kind if isinstance(declared, Constant) else f"{kind}*", place)}
 
     def fetching(self, rule: Rule, place: str) -> str:
-        """Return the method that begins to load what a rule reads at the vertex that one of its parameters names."""
+        """Return the method that begins to load what a rule reads at the vertex that one of its parameters names.
+
+        Every lane loads one of the arrays: its neighbours, who have the vertices beside its own, load the others.
+        """
         read = {access.array for access in find_accesses(rule) if access.reads and access.place == place}
         vertices = {name: declared for name, declared in self.fields.items() if isinstance(declared, Vertex)}
         places = [f"{field_name(name)} + vertex * {vertices[name].width or 1}" for name in vertices if name in read]
-        statements = [f"shoal::fetch({place});" for place in places]
-        if places:
-            statements.insert(0, "shoal::await_fetched();")
-        return method("void fetch(Index vertex) const", " ".join(statements))
+        turns = [
+            f"if (shoal::lane() % {len(places)} == {turn}) shoal::fetch({each});" for turn, each in enumerate(places)
+        ]
+        body = " ".join(["shoal::await_fetched();", *turns]) if turns else ""
+        return method("void fetch(Index vertex) const", body)
 
     def output(self, operator: Operator) -> str:
         """Return the place of an operator's output."""

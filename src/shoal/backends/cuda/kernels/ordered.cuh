@@ -27,12 +27,13 @@ struct Relax {
     Word32* waiting;
     Index current;
 
-    INLINE void operator()(const Edges<Vertex>& edges) {
-        Vertex dst[BATCH];
+    template <int COUNT>
+    INLINE void operator()(const Edges<Vertex, COUNT>& edges) {
+        Vertex dst[COUNT];
 #pragma unroll
-        for (int i = 0; i < BATCH; i++) dst[i] = indices[edges.edge[i]];
+        for (int i = 0; i < COUNT; i++) dst[i] = indices[edges.edge[i]];
 #pragma unroll
-        for (int i = 0; i < BATCH; i++) {
+        for (int i = 0; i < COUNT; i++) {
             bool is_near = false, is_far = false;
             Index src = edges.src[i], to = dst[i];
             __builtin_assume(src >= 0 && to >= 0);

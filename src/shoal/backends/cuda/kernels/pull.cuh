@@ -3,8 +3,8 @@
 //
 // A warp has the 32 vertices of a word of the bitmaps at a time, so it writes both words without atomics.  A lane tries a
 // few edges of its vertex; what is left then, long lists without a hit, the whole warp goes through together.
-// `remaining` holds the vertices that may still want a visit.  A rule is shareable if several edges of a destination may be visited
-// at once: it can push, too, or it only stores.
+// `remaining` holds the vertices that may still want a visit.  A rule is shareable if several edges of a destination may
+// be visited at once: it can push, too, or it only stores.
 #pragma once
 
 #include "loop.cuh"

@@ -2,10 +2,12 @@
 // Push advance: visit the edges of a frontier's vertices.
 //
 // A warp takes up to 32 vertices, fewer where there are more warps than that needs, but as many as have an edge for each
-// lane if all have few: then fewer warps append what they find.  Vertices with at least 32 edges have the whole warp in turn; the edges of the others are laid end to end and dealt to the lanes (Gunrock's warp-level
-// balance).  A vertex with more than PIECE edges is cut into pieces that any warp takes after a barrier (logarithmic
-// radix binning's idea, ButterFly BFS, with two bins): so no warp has more than PIECE edges of one vertex.  The fewer
-// vertices there are, the smaller the pieces, as far as there is room for them.
+// lane if all have few: then fewer warps append what they find.  Vertices with at least 32 edges have the whole warp in
+// turn; the edges of the others are laid end to end and dealt to the lanes (Gunrock's warp-level balance).  A vertex with
+// more than PIECE edges is cut into pieces that any warp takes after a barrier (logarithmic radix binning's idea,
+// ButterFly BFS, with two bins): so no warp has more than PIECE edges of one vertex.  The fewer vertices there are, the
+// smaller the pieces, as far as there is room for them.  Where no vertex has more than a few edges, as on road networks,
+// there is nothing to balance: see `push_few`.
 #pragma once
 
 #include "loop.cuh"
@@ -40,12 +42,15 @@ constexpr int BATCH = 2;
 // So many edges of every vertex a lane takes by itself: with more, those whose vertices have fewer would wait too long.
 constexpr Index MOST_FIRST = 4;
 
-// Where edges are and which of them there are: one for each lane, BATCH times.
-template <class Vertex>
+// No vertex of a grid has more edges, and hardly one of a road network.
+constexpr Index FEW_EDGES = 8;
+
+// Where edges are and which of them there are: one for each lane, COUNT times.
+template <class Vertex, int COUNT = BATCH>
 struct Edges {
-    bool is_there[BATCH];
-    Vertex src[BATCH];
-    Index edge[BATCH];
+    bool is_there[COUNT];
+    Vertex src[COUNT];
+    Index edge[COUNT];
 };
 
 // What becomes of an edge: its destination joins the output, if the rule says so.
@@ -57,15 +62,16 @@ struct Discover {
     Word32* marks;
 
     // All lanes of the warp call it.  Of an edge that is not there, the number is that of another.
-    INLINE void operator()(const Edges<Vertex>& edges) {
-        Vertex dst[BATCH];
-        bool wants[BATCH];
+    template <int COUNT>
+    INLINE void operator()(const Edges<Vertex, COUNT>& edges) {
+        Vertex dst[COUNT];
+        bool wants[COUNT];
 #pragma unroll
-        for (int i = 0; i < BATCH; i++) dst[i] = indices[edges.edge[i]];
+        for (int i = 0; i < COUNT; i++) dst[i] = indices[edges.edge[i]];
 #pragma unroll
-        for (int i = 0; i < BATCH; i++) wants[i] = (!Op::HAS_WHERE || op.where(Index(dst[i]))) && edges.is_there[i];
+        for (int i = 0; i < COUNT; i++) wants[i] = (!Op::HAS_WHERE || op.where(Index(dst[i]))) && edges.is_there[i];
 #pragma unroll
-        for (int i = 0; i < BATCH; i++) {
+        for (int i = 0; i < COUNT; i++) {
             bool joins = false;
             if (wants[i]) {
                 Index src = edges.src[i], to = dst[i];
@@ -136,6 +142,34 @@ INLINE Index push_first(Visit& visit, Index begin, Index end, const Edge* indptr
     return visited;
 }
 
+// The edges of listed vertices none of which has many: one for a lane, and as many lanes for a vertex as any may need.
+// So nobody finds out first whose edges are whose, and no lane visits a second: in short supersteps, what is done one
+// after the other is what takes time.  Breadth-first search of a grid takes 6/7 of it.
+template <class Op, class Visit, class Vertex, class Edge>
+INLINE Index push_few(Visit& visit, const Vertex* sources, Index begin, Index end, Word32* marks_in, const Edge* indptr,
+                      Index max_degree) {
+    int shift = 0;
+    while ((1 << shift) < max_degree) shift++;
+    const Index share = WARP >> shift, number = lane() & ((1 << shift) - 1);
+    Index visited = 0;
+    for (Index first = begin + warp_in_grid() * share; first < end; first += warps_in_grid() * share) {
+        const Index position = first + (lane() >> shift);
+        Index src = 0, start = 0, degree = 0;
+        if (position < end) {
+            src = sources[position];
+            __builtin_assume(src >= 0);
+            if (Op::CLEARS_MARKS) marks_in[src >> 5] = 0;
+            bounds_of<Op>(indptr, src, start, degree);
+        }
+        if (!__any_sync(ALL_LANES, degree > 0)) continue;
+        const bool is_there = number < degree;
+        const Index edge = degree > 0 ? start + smaller(number, degree - 1) : 0;
+        visited += is_there;
+        visit(Edges<Vertex, 1>{{is_there}, {static_cast<Vertex>(src)}, {edge}});
+    }
+    return visited;
+}
+
 // Hand every edge of `sources[begin:end]` to `visit`; `marks_in` is cleared a word at a time, if all of it is to become
 // zero.
 template <class Op, class Visit, class Vertex, class Edge>
@@ -148,6 +182,14 @@ INLINE void push(Visit& visit, Index* control, Index& generation, const Vertex* 
         visit.flush();
         add_up(control, EDGES, visited);
         return;
+    }
+    if constexpr (Op::FROM_QUEUE && Op::FIRST_EDGES < 0) {
+        if (pieces.max_degree <= FEW_EDGES) {
+            const Index visited = push_few<Op>(visit, sources, begin, end, marks_in, indptr, pieces.max_degree);
+            visit.flush();
+            add_up(control, EDGES, visited);
+            return;
+        }
     }
     Index visited = 0;
     const Index enough = smaller(larger((end - begin + warps_in_grid() - 1) / warps_in_grid(), 1), WARP);
