@@ -61,18 +61,13 @@ class Loudest(DistributedWorklist):
 
 
 @rule
-def send_to_all(vertex):
-    return DUPLICATE
-
-
-@rule
-def hand_on_to_all(vertex):
+def to_all(vertex):
     return DUPLICATE
 
 
 @pytest.mark.parametrize("devices", DEVICES)
-@pytest.mark.parametrize("received", [None, hand_on_to_all])
-@pytest.mark.parametrize("sent", [None, send_to_all])
+@pytest.mark.parametrize("received", [None, to_all])
+@pytest.mark.parametrize("sent", [None, to_all])
 def test_what_goes_to_everybody_changes_no_result(sent, received, devices):
     graph = random_graph(300, 500, seed=2)
     numbers = np.random.default_rng(1).permutation(300)
@@ -86,8 +81,8 @@ def test_what_goes_to_everybody_changes_no_result(sent, received, devices):
 def test_a_duplicate_is_sent_round():
     graph = random_graph(300, 500, seed=2)
     numbers = np.arange(300)
-    few, many = (run(Loudest(sent, hand_on_to_all if sent else None), graph, numbers=numbers, partition="segment")
-                 for sent in (None, send_to_all))  # fmt: skip
+    few, many = (run(Loudest(sent, to_all if sent else None), graph, numbers=numbers, partition="segment")
+                 for sent in (None, to_all))  # fmt: skip
     assert many.stats.to_dict()["items_sent"] > few.stats.to_dict()["items_sent"] > 0
 
 
@@ -270,13 +265,13 @@ class Unknown(Program):
         (Wide(), {}, "rows has several"),
         (Unsaid(), {}, "how held combines"),
         (NoVisit(), {}, "NoVisit defines no visit"),
-        (Unknown({"on_sent": send_to_all}), {}, "on_sent"),
+        (Unknown({"on_sent": to_all}), {}, "on_sent"),
         (Unknown({"on_send": 3}), {}, "on_send=3 is not a rule"),
         (Unknown({"on_send": knows_the_source}), {}, "'src' is not known"),
-        (Loudest(send_to_all), {"communication": "selective"}, "communication='selective'"),
-        (Loudest(send_to_all), {"duplication": "one-hop"}, "duplication='one-hop'"),
-        (Loudest(send_to_all), {"execution": "bsp"}, "execution='bsp'"),
-        (Loudest(send_to_all), {"execution": "auto"}, "execution='auto'"),
+        (Loudest(to_all), {"communication": "selective"}, "communication='selective'"),
+        (Loudest(to_all), {"duplication": "one-hop"}, "duplication='one-hop'"),
+        (Loudest(to_all), {"execution": "bsp"}, "execution='bsp'"),
+        (Loudest(to_all), {"execution": "auto"}, "execution='auto'"),
     ],
 )
 def test_what_callbacks_cannot_do_is_refused(program, options, reason):
