@@ -31,7 +31,7 @@ PAGES = (ROOT / "docs" / "performance.md", ROOT / "README.md")
 #: What a page may ask for.
 TABLES = (
     "comparison", "summary", "user_program", "devices", "asynchronous", "gpu", "gpu_user_program", "gpu_many",
-    "memory", "startup",
+    "gpu_asynchronous", "memory", "startup",
 )  # fmt: skip
 NOT_MEASURED = ["Not measured yet: see `benchmarks/README.md`."]
 _BLOCK = re.compile(r"(<!-- table: begin (\w+) -->\n).*?(<!-- table: end -->)", re.DOTALL)

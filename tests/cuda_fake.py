@@ -106,7 +106,7 @@ class FakeGPU:
             setattr(cupy, name, getattr(np, name))
         runtime = types.SimpleNamespace(memGetInfo=self.memGetInfo, getDeviceCount=lambda: 1,
                                         getDeviceProperties=lambda number: {"multiProcessorCount": 132},
-                                        CUDARuntimeError=RuntimeError)  # fmt: skip
+                                        CUDARuntimeError=RuntimeError, eventQuery=lambda pointer: 0)  # fmt: skip
         memory = types.SimpleNamespace(OutOfMemoryError=OutOfMemoryError)
         cupy.cuda = types.SimpleNamespace(runtime=runtime, memory=memory, Device=type("Device", (OnlyDevice,), {}))
         cupy.get_default_memory_pool = lambda: self

@@ -7,6 +7,7 @@
 #pragma once
 
 #include <atomic>
+#include <cmath>
 #include <cstdio>
 #include <cstdlib>
 #include <cstring>
@@ -17,15 +18,19 @@
 #include <vector>
 
 #define __device__
+#define __global__
+#define __launch_bounds__(...)
 #define __forceinline__ inline
 #define __shared__ static thread_local
 #define __builtin_assume(condition) ((void)0)
 
 struct Dimensions {
-    unsigned int x;
+    unsigned int x, y;
 };
 inline thread_local Dimensions threadIdx, blockIdx;
 inline Dimensions blockDim, gridDim;
+
+using std::isfinite;
 
 namespace host {
 
@@ -100,12 +105,12 @@ inline bool run_round() {
     return is_running;
 }
 
-inline void run_block(unsigned int number) {
+inline void run_block(unsigned int number, unsigned int row) {
     Block own;
     own.fibers.resize(blockDim.x);
     own.warps.resize(blockDim.x / LANES);
     block = &own;
-    blockIdx.x = number;
+    blockIdx = {number, row};
     for (Fiber& fiber : own.fibers) start(fiber);
     int num_idle = 0;
     while (run_round()) {
@@ -118,12 +123,15 @@ inline void run_block(unsigned int number) {
     }
 }
 
-inline void run(unsigned int num_blocks, unsigned int num_threads, std::function<void()> kernel) {
+inline void run(unsigned int num_blocks, unsigned int num_threads, std::function<void()> kernel,
+                unsigned int num_rows = 1) {
     body = kernel;
-    gridDim.x = num_blocks;
-    blockDim.x = num_threads;
+    gridDim = {num_blocks, num_rows};
+    blockDim = {num_threads, 1};
     std::vector<std::thread> threads;
-    for (unsigned int number = 0; number < num_blocks; ++number) threads.emplace_back(run_block, number);
+    for (unsigned int row = 0; row < num_rows; ++row) {
+        for (unsigned int number = 0; number < num_blocks; ++number) threads.emplace_back(run_block, number, row);
+    }
     for (std::thread& thread : threads) thread.join();
 }
 
@@ -155,12 +163,20 @@ Number load_acquire(const Number* address) {
 
 }  // namespace host
 
+#include "cuda_launch_on_host.hpp"
+
 inline void __syncthreads() { host::wait(host::block->meeting, blockDim.x); }
 inline void __syncwarp() { host::show(0); }
+inline void __threadfence_system() { std::atomic_thread_fence(std::memory_order_seq_cst); }
 inline void __threadfence() { std::atomic_thread_fence(std::memory_order_seq_cst); }
 
+// Lanes that have taken different ways are alone each.
+inline unsigned int __activemask() { return 1u << threadIdx.x % host::LANES; }
+inline unsigned int __match_any_sync(unsigned int mask, int) { return mask; }
+
 template <typename Value>
-Value __shfl_sync(unsigned int, Value value, int lane) {
+Value __shfl_sync(unsigned int mask, Value value, int lane) {
+    if (mask != 0xffffffffu) return value;
     return host::value_of<Value>(host::show(value), lane % host::LANES);
 }
 
@@ -194,8 +210,43 @@ inline int __popc(unsigned int word) { return __builtin_popcount(word); }
 inline int __ffs(int word) { return __builtin_ffs(word); }
 inline int __clzll(long long word) { return __builtin_clzll(word); }
 
+// What `change` makes of what is there; returns what was there.
+template <typename Number, typename Change>
+Number update(Number* place, Change change) {
+    Number found, wanted;
+    __atomic_load(place, &found, __ATOMIC_SEQ_CST);
+    do wanted = change(found);
+    while (!__atomic_compare_exchange(place, &found, &wanted, false, __ATOMIC_SEQ_CST, __ATOMIC_SEQ_CST));
+    return found;
+}
+
 template <typename Number>
-Number atomicAdd(Number* place, Number added) { return __atomic_fetch_add(place, added, __ATOMIC_SEQ_CST); }
+Number atomicAdd(Number* place, Number added) {
+    return update(place, [=](Number found) { return found + added; });
+}
+
+template <typename Number>
+Number atomicMin(Number* place, Number value) {
+    return update(place, [=](Number found) { return value < found ? value : found; });
+}
+
+template <typename Number>
+Number atomicMax(Number* place, Number value) {
+    return update(place, [=](Number found) { return value > found ? value : found; });
+}
+
+template <typename Number>
+Number atomicExch(Number* place, Number value) {
+    return update(place, [=](Number) { return value; });
+}
+
+template <typename Number>
+Number atomicCAS(Number* place, Number seen, Number desired) {
+    return update(place, [=](Number found) { return found == seen ? desired : found; });
+}
+
+template <typename Number>
+Number atomicCAS_system(Number* place, Number seen, Number desired) { return atomicCAS(place, seen, desired); }
 
 template <typename Number>
 Number atomicOr(Number* place, Number bits) { return __atomic_fetch_or(place, bits, __ATOMIC_SEQ_CST); }

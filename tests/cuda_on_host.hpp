@@ -9,7 +9,6 @@
 #include <cstdlib>
 #include <functional>
 #include <ucontext.h>
-#include <utility>
 #include <vector>
 
 #define __device__
@@ -82,26 +81,9 @@ inline void run(unsigned int grid, unsigned int block, std::function<void()> ker
     }
 }
 
-template <typename... Parameters, size_t... Numbers>
-void call(void (*kernel)(Parameters...), void** args, std::index_sequence<Numbers...>) {
-    kernel(*(Parameters*)args[Numbers]...);
-}
-
-// Launch a kernel as the driver does, with the addresses of its arguments.
-template <typename... Parameters>
-void launch(void (*kernel)(Parameters...), unsigned int grid, unsigned int block, void** args) {
-    run(grid, block, [=] { call(kernel, args, std::index_sequence_for<Parameters...>()); });
-}
-
-// Write the bytes of each parameter; return how many there are.
-template <typename... Parameters>
-int measure(void (*)(Parameters...), int* sizes) {
-    int number = 0;
-    ((sizes[number++] = int(sizeof(Parameters))), ...);
-    return number;
-}
-
 }  // namespace host
+
+#include "cuda_launch_on_host.hpp"
 
 inline void __syncthreads() {
     host::pass_on();
@@ -135,5 +117,12 @@ template <typename Number>
 Number atomicMin(Number* place, Number other) {
     Number before = *place;
     if (other < before) *place = other;
+    return before;
+}
+
+template <typename Number>
+Number atomicCAS(Number* place, Number seen, Number desired) {
+    Number before = *place;
+    if (before == seen) *place = desired;
     return before;
 }

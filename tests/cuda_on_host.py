@@ -1,7 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """Kernels of the CUDA backend run by the CPU, thread by thread, with NumPy in CuPy's place: for tests without a GPU.
 
-What is run is the text that a GPU gets, compiled by a C++ compiler with ``cuda_on_host.hpp``.
+What is run is the text that a GPU gets, compiled by a C++ compiler with ``cuda_on_host.hpp``, or with blocks as threads
+of the CPU by ``cuda_grid_on_host.hpp``.
 """
 
 from __future__ import annotations
@@ -12,6 +13,7 @@ import functools
 import re
 import shutil
 import subprocess
+import threading
 import types
 from pathlib import Path
 
@@ -26,6 +28,7 @@ OPTIONS = ("-std=c++17", "-w", "-fno-gnu-unique")
 MAX_BLOCKS = 3
 BLOCK = 256
 _MAX_PARAMETERS = 32
+_one_at_a_time = threading.Lock()  # what stands for CUDA's variables is a library's own
 
 
 class DeviceArray(np.ndarray):
@@ -74,7 +77,8 @@ class HostKernel:
         values = [self._as_value(arg) for arg in args]
         assert [value.nbytes for value in values] == self.sizes, self.name
         addresses = (ctypes.c_void_p * len(values))(*(value.ctypes.data for value in values))
-        self.launch(ctypes.c_uint(grid), ctypes.c_uint(block), addresses)
+        with _one_at_a_time:
+            self.launch(ctypes.c_uint(grid), ctypes.c_uint(block), addresses)
 
     def over(self, num_items, *args):
         if num_items > 0:
@@ -88,25 +92,25 @@ class HostKernel:
         return np.array([0 if arg is None else arg.ctypes.data], np.uintp)
 
 
-def make_loader(folder: Path):
+def make_loader(folder: Path, machine: str = "cuda_on_host.hpp"):
     """Return what stands for `shoal.backends.cuda.modules.load_kernel`; it keeps what it compiles in a folder."""
 
     @functools.cache
     def load_library(text):
-        return ctypes.CDLL(str(_compile(text, folder)))
+        return ctypes.CDLL(str(_compile(text, folder, machine)))
 
     return functools.cache(lambda text, name: HostKernel(load_library(text), name))
 
 
-def _compile(text: str, folder: Path) -> Path:
+def _compile(text: str, folder: Path, machine: str) -> Path:
     number = len(list(folder.glob("*.cpp")))
     source, library = folder / f"kernels{number}.cpp", folder / f"kernels{number}.so"
     options = [COMPILER, *OPTIONS, f"-I{Path(__file__).parent}", f"-I{HEADERS}"]
-    source.write_text(f'#include "cuda_on_host.hpp"\n{text}')
+    source.write_text(f'#include "{machine}"\n{text}')
     expanded = subprocess.run([*options, "-E", source], check=True, capture_output=True, text=True).stdout
     names = re.findall(r'extern "C"\s+void\s+(\w+)\s*\(', expanded)
     source.write_text(source.read_text() + "".join(_ENTRIES.replace("NAME", name) for name in names))
-    subprocess.run([*options, "-O1", "-shared", "-fPIC", source, "-o", library], check=True)
+    subprocess.run([*options, "-O1", "-shared", "-fPIC", "-pthread", source, "-o", library], check=True)
     return library
 
 

@@ -200,7 +200,7 @@ def install(monkeypatch, *, keeps_runs=True, **options):
         grow(run)
         run.num_grown += run.queue is not before
 
-    event = types.SimpleNamespace(done=True)
+    event = types.SimpleNamespace(ptr=0)
     sys.modules["cupy"].cuda.get_current_stream = lambda: types.SimpleNamespace(record=lambda: event)
     monkeypatch.setattr(phase_run.PhaseRun, "resume", resume)
     monkeypatch.setattr(phase_run.PhaseRun, "__init__", begin_noted)

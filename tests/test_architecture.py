@@ -59,7 +59,7 @@ ONLY = {
         "rules",
         "worklists",
     },
-    "dataflow": {"config", "errors", "operators", "program", "rules", "worklists"},
+    "dataflow": {"backends", "config", "errors", "machine", "operators", "program", "rules", "worklists"},
     "model": {"errors", "stats", "strategies"},
     "strategies": {"arrays", "config", "errors", "graph"},
     "transport": {"config", "errors"},

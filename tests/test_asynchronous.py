@@ -17,7 +17,7 @@ from pairwise import all_pairs
 from shoal import Constant, Phase, Program, Scalar, Vertex, add, advance, atomic, compute, filter, minimum, rule, update
 from shoal.backends.cpu import worklist_run
 from shoal.backends.cpu.worklist_run import WorklistRun
-from shoal.config import AXES, NOT_ON
+from shoal.config import AXES
 from shoal.memory import estimate_memory
 from shoal.program import bit_or, first, maximum
 from test_every_config import assert_same
@@ -364,8 +364,6 @@ def test_what_does_not_go_together_is_refused():
     assert_refused(lambda: shoal.bfs(graph, 0, execution="async", direction="pull"), "direction='pull'")
     for priority, execution in itertools.product(("soft", "none"), ("auto", "bsp")):
         assert_refused(lambda p=priority, e=execution: shoal.bfs(graph, 0, priority=p, execution=e), "supersteps")
-    for (axis, name), (kind, reason) in NOT_ON.items():
-        assert_refused(lambda a=axis, n=name, k=kind: shoal.RunConfig(devices=k, **{a: n}), reason)
 
 
 # When something fails

@@ -1,11 +1,12 @@
 # SPDX-License-Identifier: Apache-2.0
-"""All kernels that draw and build graphs compile for every architecture and type; no GPU is needed for that."""
+"""All kernels that draw and build graphs, or join trees, compile for every architecture and type without a GPU."""
 
 from __future__ import annotations
 
 import numpy as np
 import pytest
 
+from shoal.backends.cuda import trees
 from shoal.backends.cuda.building import kernel_text
 
 pytestmark = pytest.mark.host_only("compiles, and runs nothing")
@@ -36,7 +37,10 @@ def build(tmp_path, monkeypatch):
 
 @pytest.mark.parametrize(("vertex_dtype", "edge_dtype"), TYPES)
 @pytest.mark.parametrize("arch", ARCHITECTURES)
-@pytest.mark.parametrize(("header", "names"), [("csr.cuh", BUILDING), ("generate.cuh", BUILDING + DRAWING)])
+@pytest.mark.parametrize(
+    ("header", "names"),
+    [("csr.cuh", BUILDING), ("generate.cuh", BUILDING + DRAWING), (trees.HEADER, trees.KERNELS)],
+)
 def test_kernels_compile(build, arch, header, names, vertex_dtype, edge_dtype):
     cubin = build(kernel_text(header, vertex_dtype, edge_dtype), arch)
     assert cubin.startswith(b"\x7fELF")

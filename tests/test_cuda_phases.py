@@ -36,6 +36,7 @@ from shoal.backends.cuda.compiler import compile_parts, link
 from shoal.backends.cuda.device import find_device
 from shoal.backends.cuda.phases import load_phase
 from shoal.config import AXES
+from shoal.dataflow.examples import Distances
 from test_operators import Gathered
 
 pytestmark = pytest.mark.host_only("compiles, and runs nothing")
@@ -146,6 +147,14 @@ def test_phases_of_several_devices_compile_and_rules_are_inlined(name, number, d
     loaded = load_phase(program, program.phases()[number], TYPES[0], "auto", duplication)
     parts = compile_parts(loaded.source.text, READ_ARCH, loaded.functions())
     assert_inlined(parts)
+
+
+@pytest.mark.parametrize("duplication", [None, "all"])
+def test_callbacks_compile_and_are_inlined(duplication):
+    program = Distances()
+    loaded = load_phase(program, program.phases()[0], TYPES[0], "auto", duplication, priority="soft")
+    assert "receive_in_turn" in loaded.source.text or duplication is None
+    assert_inlined(compile_parts(loaded.source.text, READ_ARCH, loaded.functions()))
 
 
 @pytest.mark.parametrize(("name", "number", "types"), [(*PHASES[i], TYPES[i % 3]) for i in range(len(PHASES))])

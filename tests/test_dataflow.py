@@ -270,7 +270,6 @@ def link_all(context, router):
 
 REFUSED = {
     "an unknown device": (lambda context: Context("tpu"), ["devices='tpu'"]),
-    "a GPU": (lambda context: Context("cuda"), ["devices='cuda'", "cpu:N"]),
     "a link to itself": (lambda context: Link(context.host, context.host), ["host", "itself"]),
     "the same link again": (
         lambda context: [Link(context.host, context.devices[0]) for _ in range(2)],

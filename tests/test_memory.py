@@ -110,6 +110,28 @@ def test_estimate_of_several_devices_holds(graph, name, how):
     assert 1.0 <= (estimate.total_bytes - graph.nbytes) / traced <= 3
 
 
+@pytest.mark.parametrize("count", [1, 3])
+def test_estimate_of_components_without_supersteps_holds(graph, count):
+    options = {"execution": "async", "devices": f"cpu:{count}"}
+    algorithms.connected_components(graph, **options)
+    fresh = copy_of(graph)
+    result, traced = traced_peak(lambda: algorithms.connected_components(fresh, **options))
+    estimate = estimate_memory(graph, "cc", **options)
+    assert estimate.state_bytes == result.stats.peak_memory_bytes
+    assert 1.0 <= (estimate.total_bytes - graph.nbytes) / traced <= 1.45
+
+
+def test_components_without_supersteps_on_gpus(graph):
+    """A GPU has all edges, once, and a label for every vertex on each device there."""
+    one, several = (
+        estimate_memory(graph, "cc", execution="async", devices=devices) for devices in ("cuda", "cuda:0*3,1")
+    )
+    assert one.gpu.graph_bytes == several.gpu.graph_bytes == graph.nbytes
+    assert one.gpu.state_bytes == graph.num_vertices * graph.vertex_dtype.itemsize
+    assert several.gpu.state_bytes == 3 * one.gpu.state_bytes
+    assert one.state_bytes == several.state_bytes == one.gpu.state_bytes  # the result
+
+
 def test_push_needs_no_reverse(directed_graph):
     estimate = estimate_memory(directed_graph, "bfs", direction="push")
     assert estimate.graph_bytes == directed_graph.nbytes

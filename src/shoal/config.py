@@ -54,10 +54,6 @@ REFUSED: dict[tuple[tuple[str, str], tuple[str, str]], str] = {
 ONLY_ON: dict[str, tuple[str, str]] = {
     "load_balance": ("cuda", "its threads take pieces of a frontier one by one"),
 }
-#: Names that devices of one kind do not know.
-NOT_ON: dict[tuple[str, str], tuple[str, str]] = {
-    ("execution", "async"): ("cuda", "a GPU's devices work in supersteps"),
-}
 
 
 @dataclass(frozen=True)
@@ -167,10 +163,6 @@ class RunConfig:
             value = getattr(self, axis)
             if value != "auto" and kind != only:
                 raise ArgumentError(f"{axis}={value!r} is not possible on {kind}: {reason}; allowed: auto")
-        for (axis, name), (other, reason) in NOT_ON.items():
-            if kind == other and getattr(self, axis) == name:
-                allowed = ", ".join(possible for possible in AXES[axis] if possible != name)
-                raise ArgumentError(f"{axis}={name!r} is not possible on {kind}: {reason}; allowed: {allowed}")
 
     def in_supersteps(self) -> RunConfig:
         """Return the same for a part of a call that cannot do without supersteps."""

@@ -98,11 +98,13 @@ class Footprint:
         from shoal.backends.cuda.phases import load_phase
         from shoal.backends.loops.control import NUM_TRACE_COLUMNS
         from shoal.execution.binding import state_bytes
+        from shoal.execution.plans import priority_of
 
         sizes, count, vertex = self.sizes, self.sizes.num_vertices, self.sizes.vertex_dtype.itemsize
-        types = (sizes.vertex_dtype, sizes.edge_dtype, sizes.weight_dtype)
-        direction, how = self.config.direction, {"load_balance": self.config.load_balance}
-        phases = [(phase, load_phase(program, phase, types, direction, **how).source) for phase in program.phases()]
+        types, phases = (sizes.vertex_dtype, sizes.edge_dtype, sizes.weight_dtype), []
+        for phase in program.phases():
+            how = (self.config.direction, None, self.config.load_balance, priority_of(program, phase, self.config))
+            phases.append((phase, load_phase(program, phase, types, *how).source))
         state = state_bytes(program.fields(), count, sizes.vertex_dtype) + constants
         # Vertices that wait by priority are flags first, and a list.
         is_ordered = any(source.flow.ordered is not None for _, source in phases)

@@ -25,6 +25,7 @@ from shoal.algorithms.pagerank import DTYPES, PageRank, ResidualPageRank
 from shoal.algorithms.sssp import SSSP, FlatParents, PackedSSSP, TightParents, distance_dtype, fits_words
 from shoal.arrays import choose_edge_dtype, choose_vertex_dtype
 from shoal.config import CONFIG_NAMES, parse_devices
+from shoal.dataflow.link import NUM_BUFFERS
 from shoal.errors import ArgumentError, check_choice, check_integer
 from shoal.footprint import INT64_BYTES, OBJECT_BYTES, Footprint, Sizes, Stage, one_after_the_other
 from shoal.graph import Graph
@@ -37,7 +38,8 @@ class MemoryEstimate:
     buffers, and what the algorithm's function holds beside them (temporary arrays, a converted result).
 
     Of a run on a GPU these are the host's bytes, and ``gpu`` has the same for the GPU's own memory; of several GPU
-    devices, for that of each, with all vertices on each and the edges divided evenly.
+    devices, for that of each, with all vertices on each and the edges divided evenly.  Components without supersteps
+    have all edges on each GPU: there it is that of the GPU with most devices.
     """
 
     graph_bytes: int
@@ -192,7 +194,29 @@ def _sssp_stages(sizes: Sizes, device: Footprint, options: dict[str, Any]) -> li
 
 
 def _components_stages(sizes: Sizes, device: Footprint, options: dict[str, Any]) -> list[Stage]:
+    if device.config.execution == "async":
+        return [_merged_stage(sizes, device)]
     return [device.stage(Components(can_skip=not sizes.is_directed))]
+
+
+def _merged_stage(sizes: Sizes, device: Footprint) -> Stage:
+    """Return what components without supersteps take: a label for every vertex on each device, and in the result."""
+    from shoal.algorithms.merged_components import packet_labels
+    from shoal.backends.cpu.trees import CPUTrees
+    from shoal.backends.cuda.needs import Need
+    from shoal.backends.cuda.trees import CUDATrees
+
+    vertex, num_devices = sizes.vertex_dtype.itemsize, device.num_devices
+    labels = sizes.num_vertices * vertex
+    kind = CUDATrees if device.kind == "cuda" else CPUTrees
+    room = NUM_BUFFERS * packet_labels(kind, sizes.num_vertices) * vertex  # of a link
+    counting = sizes.num_vertices * (INT64_BYTES + 1) + OBJECT_BYTES  # roots: all ids, and which are labels
+    if device.kind == "cpu":  # of two devices one receives from others, and so does the host
+        return Stage(labels * (num_devices + 1), room * (num_devices // 2 + 1), counting, uses_in_edges=False)
+    numbers = parse_devices(device.config.devices).numbers
+    most = max(map(numbers.count, numbers))
+    need = Need(sizes.csr_bytes, labels * most, room * most, 0)
+    return Stage(labels, room, counting, uses_in_edges=False, gpu=need)
 
 
 def _betweenness_stages(sizes: Sizes, device: Footprint, options: dict[str, Any]) -> list[Stage]:

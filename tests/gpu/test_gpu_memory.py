@@ -28,7 +28,7 @@ def own_factors(tmp_path, monkeypatch):
     monkeypatch.setattr("shoal.execution.bsp.base_folder", lambda: tmp_path)
 
 
-def peak_bytes(run, graph, **options):
+def peak_bytes(run, graph, devices="cuda", **options):
     """The most memory that a run had on the GPU at once, with the graph, and its own count of state and buffers."""
     import cupy
 
@@ -44,12 +44,12 @@ def peak_bytes(run, graph, **options):
         def free_preprocess(self, *, mem_size, **_):
             self.now -= mem_size
 
-    run(graph, devices="cuda", **options)  # compiled now
+    run(graph, devices=devices, **options)  # compiled now
     fresh = shoal.Graph.from_csr(graph.indptr, graph.indices, graph.weights, directed=graph.is_directed, check=False)
     pool = cupy.cuda.MemoryPool()
     gc.collect()  # what goes in the run must have come in it
     with cupy.cuda.using_allocator(pool.malloc), Used() as used:
-        counted = run(fresh, devices="cuda", **options).stats.device_peaks[0]
+        counted = run(fresh, devices=devices, **options).stats.device_peaks[0]
         del fresh
     return used.most, counted
 
@@ -72,6 +72,19 @@ def test_a_run_takes_what_was_estimated(name, scheme, is_directed):
     else:
         most = estimate_memory(graph, algorithm, devices="cuda", memory="maximum", **options).gpu
         assert peak <= MOST * most.total_bytes
+
+
+@pytest.mark.parametrize("num_devices", [1, 3])
+@pytest.mark.parametrize("name", ["bfs", "sssp", "pagerank"])
+def test_a_run_without_supersteps_takes_what_was_estimated(name, num_devices):
+    run, options = RUNS[name][0], {} if name == "pagerank" else {"source": 0}
+    graph = generate.grid(500, 600, weights=(1, 64))
+    how = {"execution": "async", "devices": f"cuda:0*{num_devices}", **options}
+    peak, counted = peak_bytes(run, graph, **how)
+    estimated = num_devices * estimate_memory(graph, name, **how).gpu.total_bytes
+    assert counted <= peak <= estimated / LEAST
+    if num_devices == 1:  # of several, a device may have copies of all vertices
+        assert estimated <= MOST * peak
 
 
 def test_a_run_that_does_not_fit_is_refused():

@@ -154,7 +154,7 @@ def _merged(graph: Graph | Placed, plain: Graph, config: RunConfig) -> Component
     devices = graph.devices if isinstance(graph, Placed) else config.resolved()["devices"]
     config.check_devices(graph.devices if isinstance(graph, Placed) else config.devices)
     began = time.perf_counter()
-    merged = merge_components(plain, devices, keeps_rows=config.stats == "full")
+    merged = merge_components(plain, devices, keeps_rows=config.stats == "full", stays=config.output == "device")
     seconds, count = time.perf_counter() - began, len(merged.traces)
     num_bytes = plain.num_vertices * plain.vertex_dtype.itemsize
     stats = Stats(seconds, num_bytes * (count + 1), config.resolved(), merged.traces, "Components", count,

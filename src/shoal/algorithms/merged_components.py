@@ -4,7 +4,7 @@
 One router deals rows of edges to whichever device has room.  Each hooks them into trees of its own; by the other
 router, a reduction tree, it hands these to another device, which hooks them into its own, and the last to the host.
 Which device had which rows, and in which order, makes no difference to what is joined in the end.
-Groute (Ben-Nun et al., TOPC 2020), section 4.7, with trees in place of its atomic hooking: a device is one thread.
+Groute (Ben-Nun et al., TOPC 2020), section 4.7; how trees are joined is the device's business (`Trees`).
 """
 
 from __future__ import annotations
@@ -12,94 +12,105 @@ from __future__ import annotations
 import itertools
 import time
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 
+from shoal.backends import find_backend
+from shoal.backends.base import Trees
+from shoal.config import parse_devices
 from shoal.dataflow import Context, Endpoint, Link, Router, first_available, reduction_tree
 from shoal.graph import Graph
 from shoal.stats import Trace, async_row
-
-# Edges that are dealt at a time: some hundred microseconds of work, far more than dealing them costs.
-DEALT_EDGES = 1 << 16
-PACKET_SIZE = 1 << 16  # labels that are handed on at a time
 
 
 @dataclass
 class Merged:
     """Labels, the number of components, and what each device did."""
 
-    label: np.ndarray
+    label: Any
     count: int
     traces: list[Trace]
 
 
-def merge_components(graph: Graph, devices: str, *, keeps_rows: bool) -> Merged:
-    """Label the vertices of each component with its smallest."""
+def merge_components(graph: Graph, devices: str, *, keeps_rows: bool, stays: bool = False) -> Merged:
+    """Label the vertices of each component with its smallest; the labels may stay on the first device."""
+    spec = parse_devices(devices)
+    made = find_backend(spec.kind).make_devices(spec)
+    if stays:
+        made[0].check_output()
     with Context(devices) as context:
         workers = context.devices
         deal = Router(context, 1, len(workers), first_available, "deal")
         merge = Router(context, len(workers), len(workers) // 2 + 1, reduction_tree(workers, context.host), "merge")
-        dealt = Link(context.host, deal, packet_size=2)
+        dealt = Link(context.host, deal, packet_size=1)
         devices_at = [
-            _Device(place, len(workers), endpoint, graph, deal, merge) for place, endpoint in enumerate(workers)
+            _Device(place, len(workers), endpoint, graph, device.make_trees(graph), deal, merge)
+            for place, (endpoint, device) in enumerate(zip(workers, made, strict=True))
         ]
-        to_host = Link(merge, context.host, PACKET_SIZE)
+        trees, packet_size = devices_at[0].trees, devices_at[0].packet_size
+        to_host = Link(merge, context.host, packet_size)
         for device in devices_at:
             context.start(device.endpoint, device.work)
-        context.start(context.host, _deal_rows, dealt, graph)
+        context.start(context.host, _deal_rows, dealt, graph, trees.portion_edges)
         label = np.empty(graph.num_vertices, graph.vertex_dtype)
         for segment in to_host:
-            at = segment.number * PACKET_SIZE
+            at = segment.number * packet_size
             label[at : at + len(segment)] = segment.data
-    return Merged(
-        label, int(np.count_nonzero(label == np.arange(len(label)))), [d.trace(keeps_rows) for d in devices_at]
-    )
+    count = int(np.count_nonzero(label == np.arange(len(label))))
+    return Merged(trees.label if stays else label, count, [device.trace(keeps_rows) for device in devices_at])
 
 
-def _deal_rows(link: Link, graph: Graph) -> None:
-    """Send the bounds of rows with about as many edges each."""
-    count = graph.num_edges // DEALT_EDGES + 1
+def packet_labels(trees: Trees | type[Trees], num_vertices: int) -> int:
+    """Return the labels of a packet: no more than there are."""
+    return max(min(trees.packet_labels, num_vertices), 1)
+
+
+def _deal_rows(link: Link, graph: Graph, portion_edges: int) -> None:
+    """Send the bounds of rows with about as many edges each; there is nothing else to send."""
+    count = graph.num_edges // portion_edges + 1
     wanted = np.arange(1, count) * (graph.num_edges / count)
     bounds = np.unique([0, *np.searchsorted(graph.indptr, wanted), graph.num_vertices])
-    for begin, end in itertools.pairwise(bounds):
-        link.send(np.array([begin, end]))
+    for begin, end in itertools.pairwise(bounds.tolist()):
+        link.send([], metadata=(begin, end))
     link.shutdown()
 
 
 class _Device:
     """One device: its trees, and its places at both routers."""
 
-    def __init__(self, place: int, count: int, endpoint: Endpoint, graph: Graph, deal: Router, merge: Router) -> None:
-        self.endpoint, self.graph = endpoint, graph
+    def __init__(
+        self, place: int, count: int, endpoint: Endpoint, graph: Graph, trees: Trees, deal: Router, merge: Router
+    ) -> None:
+        self.endpoint, self.graph, self.trees = endpoint, graph, trees
+        self.packet_size = packet_labels(trees, graph.num_vertices)
         self.num_children = len([child for child in (2 * place + 1, 2 * place + 2) if child < count])
-        self.dealt = Link(deal, endpoint, packet_size=2)
-        self.received = Link(merge, endpoint, PACKET_SIZE) if self.num_children else None
-        self.handed = Link(endpoint, merge, PACKET_SIZE)
+        self.dealt = Link(deal, endpoint, packet_size=1)
+        self.received = Link(merge, endpoint, self.packet_size) if self.num_children else None
+        self.handed = Link(endpoint, merge, self.packet_size)
         self.num_edges = self.num_items = 0
         self.began = self.ended = 0
 
     def work(self) -> None:
         """Hook what is dealt, then what other devices hand over, and hand on the result."""
-        from shoal.backends.cpu.kernels.components import compress, hook_labels, hook_rows
-
         self.began = time.monotonic_ns()
-        graph = self.graph
-        label = np.arange(graph.num_vertices, dtype=graph.vertex_dtype)
+        graph, trees = self.graph, self.trees
+        trees.begin()
         for segment in self.dealt:
-            begin, end = map(int, segment.data)
-            hook_rows(graph.indptr, graph.indices, begin, end, not graph.is_directed, label)
+            begin, end = segment.metadata
+            trees.hook_rows(begin, end)
             self.num_edges += int(graph.indptr[end] - graph.indptr[begin])
-        packets = max(-(-graph.num_vertices // PACKET_SIZE), 1)
+        packets = max(-(-graph.num_vertices // self.packet_size), 1)
         for _ in range(self.num_children * packets):
             assert self.received is not None
             pending = self.received.receive().result()
             assert pending is not None, "the others shut down after this device has handed on"
             segment = pending.wait()
-            hook_labels(segment.number * PACKET_SIZE, segment.data, label)
+            trees.hook_labels(segment.number * self.packet_size, segment.data)
             self.num_items += len(segment)
             pending.release()
-        compress(label)
-        self.handed.send(label).result()
+        trees.compress()
+        self.handed.send(trees.label).result()
         self.handed.shutdown()
         self.ended = time.monotonic_ns()
 

@@ -220,11 +220,11 @@ class FlatParents(Program):
     def __init__(self, dtype: np.dtype) -> None:
         self.distance = Constant(dtype.name, is_array=True)
 
-    def start(self, distance: np.ndarray, parent: np.ndarray) -> np.ndarray:
+    def start(self, distance: np.ndarray, parent: np.ndarray, flat: np.ndarray | None) -> np.ndarray:
         self.distance = distance
         self.parent[:] = parent
         self.proposal[:] = self.num_vertices  # type: ignore[attr-defined]
-        return np.flatnonzero(parent != NO_PARENT)
+        return np.flatnonzero(parent != NO_PARENT) if flat is None else flat[parent[flat] != NO_PARENT]
 
     @rule
     def propose(src, dst, weight, distance, parent, proposal):
@@ -419,7 +419,9 @@ def _with_flat_parents(
     """Return the parents with those of vertices that only edges adding nothing explain."""
     if not _may_be_flat(graph_of(graph)) or not np.any((parent == NO_PARENT) & (distance < infinity)):
         return parent
-    arguments = {"distance": distance, "parent": parent}
+    plain = graph_of(graph)
+    flat = plain._cached("flat sources", lambda: _flat_sources(plain))
+    arguments = {"distance": distance, "parent": parent, "flat": flat}
     outcome = run_configured(FlatParents(distance.dtype), graph, config.in_supersteps(), arguments)
     stats.including(outcome.stats)
     return outcome.state["parent"]
@@ -428,6 +430,14 @@ def _with_flat_parents(
 def _may_be_flat(graph: Graph) -> bool:
     """Whether there may be edges that add nothing."""
     return graph.weights is not None and (graph.weights.dtype.kind == "f" or graph.min_weight == 0)
+
+
+def _flat_sources(graph: Graph) -> np.ndarray | None:
+    """Return the vertices that edges of weight 0 leave, ascending; None if other weights may add nothing, too."""
+    assert graph.weights is not None
+    if graph.weights.dtype.kind == "f":  # added to a large distance, a small weight is lost
+        return None
+    return np.unique(np.searchsorted(graph.indptr, np.flatnonzero(graph.weights == 0), side="right") - 1)
 
 
 def _stack(plain: Graph, sources: np.ndarray, runs: list[TraversalResult]) -> TraversalResult:

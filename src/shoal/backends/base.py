@@ -57,6 +57,29 @@ class Device(Protocol):
     def upload(self, array: np.ndarray) -> Any:
         """Return an array of the host as one of the device."""
 
+    def make_trees(self, graph: Graph) -> Trees:
+        """Return room for trees of a graph's vertices."""
+
+
+class Trees(Protocol):
+    """Trees of vertices that a device joins: labels are pointers, and a root has the smallest id of its tree."""
+
+    label: Any
+    portion_edges: int  # that are worth a call of `hook_rows`
+    packet_labels: int  # that are worth a message
+
+    def begin(self) -> None:
+        """Let every vertex be a tree."""
+
+    def hook_rows(self, begin: int, end: int) -> None:
+        """Join both ends of the edges of some rows."""
+
+    def hook_labels(self, begin: int, labels: Any) -> None:
+        """Join the vertices from ``begin`` on with their labels on another device."""
+
+    def compress(self) -> None:
+        """Label every vertex with its root."""
+
 
 class Shard(Protocol):
     """A device's part of a graph."""

@@ -14,7 +14,8 @@ from typing import Any
 import numpy as np
 
 from shoal.dataflow.context import Context, Endpoint
-from shoal.dataflow.link import PACKET_SIZE, Link, one_dimensional
+from shoal.dataflow.link import PACKET_SIZE, Link
+from shoal.dataflow.memory import one_dimensional
 from shoal.dataflow.router import Router, first_available
 from shoal.errors import ArgumentError, check_integer
 
@@ -28,13 +29,14 @@ class Filtered:
 
 
 def filter_array(
-    array: Any, predicate: Callable[[np.ndarray], np.ndarray], *, devices: str = "cpu", segment_size: int = PACKET_SIZE
+    array: Any, predicate: Callable[[Any], Any], *, devices: str = "cpu", segment_size: int = PACKET_SIZE
 ) -> Filtered:
     """Return the items of an array for which a predicate holds.
 
     Parameters
     ----------
-    predicate : takes an array and returns as many truth values; devices call it at the same time
+    predicate : takes an array and returns as many truth values; devices call it at the same time.  At devices of a GPU
+        both are CuPy arrays
     devices : as in `shoal.dataflow.Context`
     segment_size : items that a device takes at a time
 
@@ -45,9 +47,9 @@ def filter_array(
     >>> filter_array(np.arange(10), lambda items: items % 4 == 1, devices="cpu:2", segment_size=3).values.tolist()
     [1, 5, 9]
     """
-    items = one_dimensional("filter_array: array", array)
     check_integer("segment_size", segment_size, 1)
     with Context(devices) as context:
+        items = one_dimensional("filter_array: array", array, context.host.memory)
         count = len(context.devices)
         scatter = Router(context, 1, count, first_available, "scatter")
         collect = Router(context, count, 1, first_available, "collect")
@@ -70,11 +72,10 @@ def _distribute(link: Link, items: np.ndarray, size: int) -> None:
 
 
 def _work(
-    device: Endpoint, incoming: Link, outgoing: Link, predicate: Callable[[np.ndarray], np.ndarray],
-    counts: dict[str, int],
-) -> None:  # fmt: skip
+    device: Endpoint, incoming: Link, outgoing: Link, predicate: Callable[[Any], Any], counts: dict[str, int]
+) -> None:
     for segment in incoming:
-        is_kept = np.asarray(predicate(segment.data))
+        is_kept = device.memory.as_array(predicate(segment.data))
         if is_kept.dtype != bool or is_kept.shape != segment.data.shape:
             raise ArgumentError(f"filter_array: predicate returned {is_kept.shape} of {is_kept.dtype} for "
                                 f"{segment.data.shape} items; as many bool are allowed")  # fmt: skip

@@ -3,7 +3,8 @@
 
 A message is cut into packets; each waits until one of the receiver's buffers is free and is copied into it by whoever
 brings the two together, the sender or the receiver that gives a buffer back.  What a router may send to one of several
-links waits at all of them, and the first that has a buffer takes it.
+links waits at all of them, and the first that has a buffer takes it.  How a packet gets from one memory into another,
+and who waits for that, is `shoal.dataflow.memory`'s business.
 """
 
 from __future__ import annotations
@@ -16,6 +17,7 @@ from typing import TYPE_CHECKING, Any, Generic, TypeVar
 import numpy as np
 
 from shoal.dataflow.context import DataflowError, Endpoint
+from shoal.dataflow.memory import Buffer, Lane, Mark, one_dimensional
 from shoal.errors import ArgumentError, check_integer
 
 if TYPE_CHECKING:
@@ -25,14 +27,6 @@ PACKET_SIZE = 1 << 16  # items; enough that a copy takes longer than the two thr
 NUM_BUFFERS = 2  # one is worked on while the other is filled
 
 T = TypeVar("T")
-
-
-def one_dimensional(name: str, items: Any) -> np.ndarray:
-    """Return items as an array without gaps."""
-    array = np.asarray(items)
-    if array.ndim != 1:
-        raise ArgumentError(f"{name}: an array of {array.ndim} dimensions; 1 is allowed")
-    return np.ascontiguousarray(array)
 
 
 class Future(Generic[T]):
@@ -46,6 +40,7 @@ class Future(Generic[T]):
     def is_done(self) -> bool:
         """Whether there is something to be had, without waiting."""
         with self._context.changed:
+            self._context.settle()
             self._context.check()
             return self._look() is not None
 
@@ -61,9 +56,12 @@ class Future(Generic[T]):
 
 @dataclass(frozen=True)
 class Segment:
-    """A piece of a message: items, which piece it is, who sent it, and what the sender says of it."""
+    """A piece of a message: items, which piece it is, who sent it, and what the sender says of it.
 
-    data: np.ndarray
+    The items are in a NumPy array or, at a device of a GPU, in a CuPy array there.
+    """
+
+    data: Any
     number: int
     source: Endpoint
     metadata: Any = None
@@ -75,44 +73,75 @@ class Segment:
 class PendingSegment:
     """A segment that is being received; its buffer is the receiver's until it is given back."""
 
-    def __init__(self, link: Link, packet: Packet, buffer: np.ndarray, place: int) -> None:
+    def __init__(self, link: Link, packet: Packet, buffer: Buffer | None, place: int) -> None:
         self._link, self._packet, self._buffer, self._place = link, packet, buffer, place
+        self._mark: Mark | None = None  # of the end of the copy, where it is not over when it is there
         self._is_there = self._is_released = False
 
     def wait(self, timeout: float | None = None) -> Segment:
-        """Return the segment when it has come; its items are valid until `release`."""
-        context = self._link.context
+        """Return the segment when it has come; its items are valid until `release`.
+
+        At a device of a GPU the calling thread's current stream waits in its place, and this returns at once.
+        """
+        context, memory = self._link.context, self._link.dst.memory
         with context.changed:
-            context.wait(lambda: self._is_there, timeout, f"a segment on {self._link}")
+            context.wait(lambda: self._is_there and memory.join(self._mark), timeout, f"a segment on {self._link}")
         packet = self._packet
-        return Segment(self._buffer[: len(packet.data)], packet.number, packet.source, packet.metadata)
+        assert self._buffer is not None, "it is there"
+        return Segment(self._buffer.array[: len(packet.data)], packet.number, packet.source, packet.metadata)
 
     def release(self) -> None:
-        """Give the buffer back: the next packet may come into it."""
+        """Give the buffer back: the next packet may come into it.
+
+        At a device of a GPU it comes when the calling thread's current stream has done what it has been given so far.
+        """
         with self._link.context.changed:
             if self._is_released:
                 return
+            if not self._is_there:
+                self._link.context.wait(lambda: self._is_there, what=f"a segment on {self._link}")
             self._is_released = True
+            assert self._buffer is not None, "it is there"
+            marks = (self._mark, self._link.dst.memory.mark())
+            self._buffer.marks = [mark for mark in marks if mark is not None]
             self._link._free.append(self._buffer)
             self._link._arrivals.pop(self._place)
         self._link._match()
 
     def _fill(self) -> None:
-        np.copyto(self._buffer[: len(self._packet.data)], self._packet.data)
-        with self._link.context.changed:
-            self._is_there = True
-            self._packet.arrived()
-            self._link.context.changed.notify_all()
+        """Copy the packet into the buffer, or let a stream do so."""
+        packet, link, memory = self._packet, self._link, self._link.dst.memory
+        buffer = self._fitting_buffer(packet.data.dtype)
+        after = [*packet.marks, *buffer.marks]
+        copy = None
+        if len(packet.data):
+            copy = memory.fill(buffer.array[: len(packet.data)], packet.source.memory, packet.data, after, link._lane)
+        with link.context.changed:
+            self._mark, self._is_there = (None, True) if copy is None else (copy.mark, True)
+            link.context.follow(self._mark, () if copy is None else copy.kept, packet.arrived, repr(link))
+            link.context.changed.notify_all()
+
+    def _fitting_buffer(self, dtype: np.dtype) -> Buffer:
+        """Return the buffer, or one for other items; the one before is kept until nobody reads it any more."""
+        link, before = self._link, self._buffer
+        if before is None or before.array.dtype != dtype:
+            self._buffer = link.dst.memory.allocate(link.packet_size, dtype)
+            with link.context.changed:
+                for mark in () if before is None else before.marks:
+                    link.context.follow(mark, (before,), lambda: None, repr(link))
+        assert self._buffer is not None
+        return self._buffer
 
 
 @dataclass(eq=False)
 class Packet:
-    """Items on their way; where several links might take them, the first does."""
+    """Items on their way, right after some marks; where several links might take them, the first does."""
 
-    data: np.ndarray
+    data: Any
     number: int
     source: Endpoint
     metadata: Any
+    marks: list[Mark]
     arrived: Callable[[], None]
     is_taken: bool = False
 
@@ -143,10 +172,11 @@ class Link:
         dst.check_link(self)
         self.is_shut = False
         self._packets: deque[Packet] = deque()
-        self._free: deque[np.ndarray] = deque()
+        self._free: deque[Buffer] = deque()
         self._num_buffers_made = 0
         self._arrivals: dict[int, PendingSegment] = {}
         self._num_arrived = self._num_asked = 0
+        self._lane = Lane()
         with self.context.changed:
             src.outputs.append(self)
             dst.inputs.append(self)
@@ -159,9 +189,12 @@ class Link:
     def send(self, items: Any, metadata: Any = None) -> Future[None]:
         """Send an array; the future is done when all of it has been copied, and the array may be changed.
 
-        An empty array is a message, too.
+        An empty array is a message, too.  From a device of a GPU, what the calling thread's current stream has been
+        given so far will be done before anything is copied.
         """
-        data = one_dimensional("Link.send: items", items)
+        data = one_dimensional("Link.send: items", items, self.src.memory)
+        mark = self.src.memory.mark()
+        marks = [] if mark is None else [mark]
         # A router has no room of its own: what comes to it must fit wherever it goes.
         size = min(link.packet_size for link in (self, *(self.dst.outputs if self.dst.is_router else ())))
         left = [0]
@@ -169,7 +202,7 @@ class Link:
         def arrive() -> None:
             left[0] -= 1
 
-        packets = [Packet(data[at : at + size], number, self.src, metadata, arrive)
+        packets = [Packet(data[at : at + size], number, self.src, metadata, marks, arrive)
                    for number, at in enumerate(range(0, max(len(data), 1), size))]  # fmt: skip
         with self.context.changed:
             self.context.check()
@@ -236,7 +269,7 @@ class Link:
                     return
                 packet = self._packets.popleft()
                 packet.is_taken = True
-                pending = PendingSegment(self, packet, self._take_buffer(packet.data.dtype), self._num_arrived)
+                pending = PendingSegment(self, packet, self._take_buffer(), self._num_arrived)
                 self._arrivals[self._num_arrived] = pending
                 self._num_arrived += 1
             pending._fill()
@@ -244,9 +277,9 @@ class Link:
     def _has_buffer(self) -> bool:
         return bool(self._free) or self._num_buffers_made < self.num_buffers
 
-    def _take_buffer(self, dtype: np.dtype) -> np.ndarray:
-        if not self._free:
-            self._num_buffers_made += 1
-            return np.empty(self.packet_size, dtype)
-        buffer = self._free.popleft()
-        return buffer if buffer.dtype == dtype else np.empty(self.packet_size, dtype)
+    def _take_buffer(self) -> Buffer | None:
+        """Return a buffer that was given back, or None for one that is still to be made."""
+        if self._free:
+            return self._free.popleft()
+        self._num_buffers_made += 1
+        return None

@@ -53,7 +53,7 @@ class Router(Endpoint):
     def __init__(
         self, context: Context, num_inputs: int, num_outputs: int, policy: RoutingPolicy, name: str = "router"
     ) -> None:
-        super().__init__(context, name)
+        super().__init__(context, name, context.host.memory)
         self.num_inputs = check_integer("num_inputs", num_inputs, 1)
         self.num_outputs = check_integer("num_outputs", num_outputs, 1)
         if not callable(policy) and not isinstance(policy, Mapping):

@@ -37,6 +37,9 @@ class DistributedWorklist(Program):
     ``priority(vertex, ...)``
         a whole number: the lowest go first, and none far above what other devices have done
 
+    ``pack``, ``unpack`` and ``on_receive`` have their vertex alone, and may write there as they like; ``visit`` and
+    ``on_send`` may be at a vertex with others, on a GPU, and write by `shoal.atomic` only.
+
     Results must not depend on the order in which items come, nor on how often: that is the author's word.  A step of
     one's own may `compute` before the advance, and `filter` behind it: `callbacks` has what the advance takes.
     """

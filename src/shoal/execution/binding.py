@@ -112,7 +112,8 @@ def _as_frontier(first: Any, num_vertices: int) -> np.ndarray | None:
     if first is None:
         return None
     array = _as_ids(first, f"vertices, whole numbers from 0 to {num_vertices - 1}, or None for all")
-    frontier = np.unique(array) if len(array) > 1 else array
+    is_ascending = bool(np.all(array[1:] > array[:-1]))  # as np.flatnonzero has them: looking costs less than sorting
+    frontier = array if is_ascending else np.unique(array)
     if len(frontier) and (frontier[0] < 0 or frontier[-1] >= num_vertices):
         bad = frontier[0] if frontier[0] < 0 else frontier[-1]
         raise ArgumentError(f"start() returned vertex {bad}; allowed: 0 to {num_vertices - 1}")

@@ -103,7 +103,7 @@ def _make_plan(program: Program, placed: Placed, types: Types, config: RunConfig
         choices = choose([sharing_of(program, phase, config.direction) for phase in phases], config)
     backend = find_backend(placed.kind)
     how = (config.direction, choices.duplication, config.load_balance)
-    priorities = [_priority(program, phase, config) for phase in phases]
+    priorities = [priority_of(program, phase, config) for phase in phases]
     if config.execution == "async" and not any(priorities):
         raise ArgumentError(f"execution='async' is not possible: {type(program).__name__} has phases of one superstep "
                             "only; allowed: auto, bsp")  # fmt: skip
@@ -119,7 +119,7 @@ def _make_plan(program: Program, placed: Placed, types: Types, config: RunConfig
     )  # fmt: skip
 
 
-def _priority(program: Program, phase: Phase, config: RunConfig) -> str | None:
+def priority_of(program: Program, phase: Phase, config: RunConfig) -> str | None:
     """Return by which priority a phase goes without supersteps, and None if it goes in supersteps."""
     recording = record(program, phase.step)
     if config.execution != "async":

@@ -14,6 +14,7 @@ import numpy as np
 from shoal.arrays import read_only
 from shoal.backends.cpu.buffers import BufferSizes
 from shoal.backends.cpu.threads import available_cores, run_threads
+from shoal.backends.cpu.trees import CPUTrees
 from shoal.backends.loops.flow import Flow
 from shoal.graph import Graph
 from shoal.program import Phase
@@ -189,6 +190,10 @@ class CPUDevice:
     def upload(self, array: np.ndarray) -> np.ndarray:
         """Return the array itself."""
         return array
+
+    def make_trees(self, graph: Graph) -> CPUTrees:
+        """Return room for trees of a graph's vertices."""
+        return CPUTrees(graph)
 
     def is_small(self, graph: Graph) -> bool:
         """Whether a superstep is too short to start threads for."""

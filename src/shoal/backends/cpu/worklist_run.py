@@ -25,6 +25,8 @@ from shoal.backends.cpu.phases import LoadedPhase
 from shoal.backends.cpu.threads import available_cores
 from shoal.backends.loops import control as slot
 from shoal.backends.loops.control import LINE, control_size, world_size
+from shoal.backends.loops.mail import next_hops
+from shoal.backends.loops.worklist_rows import worklist_row
 from shoal.program import Phase
 
 if TYPE_CHECKING:
@@ -53,7 +55,7 @@ class Channels:
         self.world[slot.WORLD_DEVICES] = count
         self.world[slot.WORLD_SPINS] = SPINS if count <= len(available_cores()) else SPINS_ON_SHARED_CORES
         self.world[slot.WORLD_THRESHOLD] = slot.FIRST if source.has_priority else slot.NEVER - 1
-        self.hops = [_next_hops(schedule, device) for device in range(count)]
+        self.hops = [next_hops(schedule, device) for device in range(count)]
         self.counts = np.zeros(count * count * 2 * LINE, np.int64)
         self.room = read_only(_rooms(parts, self.hops))
         ends = np.cumsum(self.room)
@@ -65,14 +67,6 @@ class Channels:
         """Return the bytes of a device's share."""
         arrays = (self.world, self.counts, self.mail_ids, *self.mail)
         return sum(array.nbytes for array in arrays) // len(self.hops)
-
-
-def _next_hops(schedule: Schedule, device: int) -> np.ndarray:
-    """Return to whom a device sends what is for each of the devices: to just that one, or to the next in the ring."""
-    hops = np.arange(schedule.num_devices, dtype=np.int64)
-    if not schedule.is_routed:
-        hops[:] = (device + 1) % schedule.num_devices
-    return read_only(hops)
 
 
 def _rooms(parts: Sequence[Subgraph], hops: list[np.ndarray]) -> np.ndarray:
@@ -147,12 +141,7 @@ class WorklistRun(LoopRun):
     def end(self) -> Reason:
         """Note all that the device did as one row, and return why the loop came back."""
         control = self.control
-        row = np.zeros((1, slot.NUM_TRACE_COLUMNS), np.int64)
-        row[0, slot.TRACE_BEGIN], row[0, slot.TRACE_END] = control[slot.STARTED], time.monotonic_ns()
-        row[0, slot.TRACE_DIRECTION] = slot.NO_SUPERSTEPS
-        for column, number in _COLUMNS.items():
-            row[0, column] = control[number]
-        self.rows.append(row)
+        self.rows.append(worklist_row(control, control[slot.STARTED], time.monotonic_ns()))
         return Reason.DONE if control[slot.STOP] == 0 else Reason(int(control[slot.STOP]))
 
     def grow(self) -> None:
@@ -168,10 +157,3 @@ class WorklistRun(LoopRun):
     def peaks(self) -> list[int]:
         """The most memory that the buffers took."""
         return [self.nbytes]
-
-
-_COLUMNS = {
-    slot.TRACE_FRONTIER: slot.WORK_ITEMS, slot.TRACE_EDGES: slot.EDGES, slot.TRACE_MESSAGES: slot.MESSAGES,
-    slot.TRACE_ITEMS_SENT: slot.ITEMS_SENT, slot.TRACE_BYTES_SENT: slot.BYTES_SENT,
-    slot.TRACE_COMBINED: slot.COMBINED, slot.TRACE_IDLE: slot.IDLE,
-}  # fmt: skip

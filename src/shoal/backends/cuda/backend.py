@@ -9,12 +9,14 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from shoal.backends.base import Session, Types
+from shoal.backends.cuda.channels import Channels, Ends
 from shoal.backends.cuda.device import CUDADevice, Shard, find_devices, in_whole_words
 from shoal.backends.cuda.hubs import HubOrder, hub_bytes, moved_fields
-from shoal.backends.cuda.many import ManyGPUs
+from shoal.backends.cuda.many import ManyGPUs, ManyRuns
 from shoal.backends.cuda.phase_run import PhaseRun
 from shoal.backends.cuda.phases import LoadedPhase, load_phase
 from shoal.backends.cuda.room import Room
+from shoal.backends.cuda.worklist_run import WorklistRun
 from shoal.machine import import_cupy
 from shoal.program import Constant, Field, Phase, Program, Scalar, Vertex
 
@@ -38,8 +40,7 @@ class CUDABackend:
         load_balance: str, priority: str | None,
     ) -> LoadedPhase:  # fmt: skip
         """Write a phase for the types of a graph, or find it written; with ``duplication`` for several devices."""
-        assert priority is None, "a configuration for a GPU has supersteps"
-        return load_phase(program, phase, types, direction, duplication, load_balance)
+        return load_phase(program, phase, types, direction, duplication, load_balance, priority)
 
     def begin(
         self, shards: Sequence[Shard], fields: dict[str, Field], phases: Sequence[tuple[Phase, LoadedPhase]],
@@ -90,16 +91,23 @@ class OneGPU:
         self.shard.hubs = self.shard.hubs or HubOrder(self.shard)
         self.moved = moved
 
-    def begin_phase(self, number: int, frontier: np.ndarray | None, allowances: Sequence[Allowance]) -> PhaseRun:
+    def begin_phase(
+        self, number: int, frontier: np.ndarray | None, allowances: Sequence[Allowance]
+    ) -> PhaseRun | ManyRuns:
         """Return a run of one phase, ready to begin."""
         phase, code = self.phases[number]
         allowance = allowances[0].beside(self.constant_bytes)  # a GPU has copies of them
-        shard = self.shard.hubs.shard if self.moved else self.shard
+        shard, fit = self.shard.hubs.shard if self.moved else self.shard, self.room.fit
+        given = (code, phase, shard, self.state, self.kept, frontier, self.knobs, allowance, fit)
+
+        def make() -> PhaseRun | ManyRuns:
+            if not code.source.is_asynchronous:
+                return PhaseRun(*given)
+            channels = Channels([shard], None, code.source, self.state)
+            return ManyRuns([WorklistRun(*given, Ends(shard, channels))], channels)
+
         with self.shard.device.use():
-            fit = self.room.fit
-            return fit(
-                lambda: PhaseRun(code, phase, shard, self.state, self.kept, frontier, self.knobs, allowance, fit)
-            )
+            return fit(make)
 
     def skip_phase(self) -> None:
         """Note that there is nothing to replay."""

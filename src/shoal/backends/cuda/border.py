@@ -28,14 +28,43 @@ if TYPE_CHECKING:
 POINTER = np.dtype(np.uint64)
 
 
-class Shared:
+class InReach:
+    """Makes arrays that the kernels of all devices can reach."""
+
+    def __init__(self, shards: Sequence[Shard]) -> None:
+        self.shards = shards
+        self.is_reachable = can_reach({shard.device.number for shard in shards})
+
+    def of_each(self, lengths: Sequence[int], shape: tuple[int, ...], dtype: np.dtype) -> list[Any]:
+        """Return an array for every sender."""
+        return [self.array(shard, (max(length, 1), *shape), dtype)
+                for shard, length in zip(self.shards, lengths, strict=True)]  # fmt: skip
+
+    def array(self, shard: Shard, shape: tuple[int, ...], dtype: np.dtype) -> Any:
+        """Return an array on a device that all devices can reach, or in the host's memory, which all can."""
+        cupy = import_cupy()
+        with shard.device.use():
+            if self.is_reachable:
+                return cupy.empty(shape, dtype)
+            pinned = cupy.cuda.alloc_pinned_memory(int(np.prod(shape)) * dtype.itemsize)
+            memory = cupy.cuda.UnownedMemory(pinned.ptr, pinned.size(), pinned, shard.device.number)
+            return cupy.ndarray(shape, dtype, cupy.cuda.MemoryPointer(memory, 0))
+
+    def filled(self, values: np.ndarray) -> Any:
+        """Return such an array with the values of another, on the first device."""
+        array = self.array(self.shards[0], values.shape, values.dtype)
+        array.set(values)
+        return array
+
+
+class Shared(InReach):
     """What the devices of one phase have in common."""
 
     def __init__(self, shards: Sequence[Shard], schedule: Schedule, source: PhaseSource, state: dict[str, Any]) -> None:
-        self.shards, self.schedule, self.source = shards, schedule, source
+        super().__init__(shards)
+        self.schedule, self.source = schedule, source
         parts = [part_of(shard) for shard in shards]
         count = len(parts)
-        self.is_reachable = can_reach({shard.device.number for shard in shards})
         world = np.zeros(world_size(count), np.int64)
         world[slot.WORLD_DEVICES] = count
         world[slot.WORLD_ROUTED] = schedule.is_routed
@@ -46,28 +75,12 @@ class Shared:
         lengths = sizes.sum(axis=1).tolist()
         has_bits = source.flow.pulls and parts[0].global_ids is None
         words = num_words(parts[0].num_local) if has_bits else 0
-        self.world = self._array(shards[0], world.shape, world.dtype)
-        self.world.set(world)
-        self.mail_ids = self._of_each(lengths, (), parts[0].owned.dtype)
-        self.mail_bits = self._of_each([words] * count, (), np.dtype(np.uint32))
-        self.mail = {name: self._of_each(lengths, state[name].shape[1:], state[name].dtype) for name in source.mailed}
-        self.posted = self._array(shards[0], (max(source.partial_bytes * count, 1),), np.dtype(np.uint8))
+        self.world = self.filled(world)
+        self.mail_ids = self.of_each(lengths, (), parts[0].owned.dtype)
+        self.mail_bits = self.of_each([words] * count, (), np.dtype(np.uint32))
+        self.mail = {name: self.of_each(lengths, state[name].shape[1:], state[name].dtype) for name in source.mailed}
+        self.posted = self.array(shards[0], (max(source.partial_bytes * count, 1),), np.dtype(np.uint8))
         self.tables = (schedule.receive_indptr, schedule.receive_peers, count_receivers(schedule))
-
-    def _of_each(self, lengths: list[int], shape: tuple[int, ...], dtype: np.dtype) -> list[Any]:
-        """Return an array for every sender."""
-        return [self._array(shard, (max(length, 1), *shape), dtype)
-                for shard, length in zip(self.shards, lengths, strict=True)]  # fmt: skip
-
-    def _array(self, shard: Shard, shape: tuple[int, ...], dtype: np.dtype) -> Any:
-        """Return an array on a device that all devices can reach, or in the host's memory, which all can."""
-        cupy = import_cupy()
-        with shard.device.use():
-            if self.is_reachable:
-                return cupy.empty(shape, dtype)
-            pinned = cupy.cuda.alloc_pinned_memory(int(np.prod(shape)) * dtype.itemsize)
-            memory = cupy.cuda.UnownedMemory(pinned.ptr, pinned.size(), pinned, shard.device.number)
-            return cupy.ndarray(shape, dtype, cupy.cuda.MemoryPointer(memory, 0))
 
     def bytes_of(self, device: int) -> int:
         """Return the bytes of a device's mail, and of its part of what belongs to none."""
@@ -89,7 +102,7 @@ class Border:
         self.receive_at, self.receive_from, self.num_receivers = upload(shared.tables)
         self.mail_at = cupy.asarray(shared.mail_at)
         lists = (shared.mail_ids, shared.mail_bits, *shared.mail.values())
-        self.mail_ids, self.mail_bits, *self.mail = (_pointers(arrays) for arrays in lists)
+        self.mail_ids, self.mail_bits, *self.mail = (pointers(arrays) for arrays in lists)
 
     def arguments(self) -> list[Any]:
         """Return what the kernel takes behind its other arguments."""
@@ -98,15 +111,8 @@ class Border:
             shared.world, tables["owner"], tables["address"], tables["global_ids"], tables["owned"], self.listed,
             self.dirty, self.voices, self.receive_at, self.receive_from, self.num_receivers, self.mail_at,
             self.mail_ids, self.mail_bits, self.mail_counts, tables["copy_at"], tables["copy_peers"],
-            tables["copy_ids"], self._edge_ids(), shared.posted, *self.mail, *self.earlier.values(),
+            tables["copy_ids"], edge_ids(self.shard, shared.source), shared.posted, *self.mail, *self.earlier.values(),
         ]  # fmt: skip
-
-    def _edge_ids(self) -> Any:
-        """Return the graph's numbers of the device's edges, if a rule asks for them."""
-        operators = self.shared.source.flow.operators
-        if not any("edge" in rule.parameters for operator in operators for rule in operator.rules.values()):
-            return None
-        return import_cupy().asarray(self.part.edge_ids())
 
     @property
     def nbytes(self) -> int:
@@ -132,7 +138,15 @@ def part_tables(shard: Shard) -> dict[str, Any]:
     return shard.tables
 
 
-def _pointers(arrays: Iterable[Any]) -> Any:
+def edge_ids(shard: Shard, source: PhaseSource) -> Any:
+    """Return the graph's numbers of a device's edges, if a rule asks for them."""
+    rules = [rule for operator in source.flow.operators for rule in operator.rules.values()]
+    if not any("edge" in rule.parameters for rule in rules):
+        return None
+    return import_cupy().asarray(part_of(shard).edge_ids())
+
+
+def pointers(arrays: Iterable[Any]) -> Any:
     """Return a table of addresses on the current GPU."""
     return import_cupy().asarray(np.array([array.data.ptr for array in arrays], POINTER))
 

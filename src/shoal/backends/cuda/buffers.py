@@ -58,9 +58,9 @@ class BufferSizes:
     def frontiers(self) -> int:
         """Entries of the queue for the frontiers that go from superstep to superstep: all of them, or two in turn.
 
-        By priority, there are two that have room for every vertex, whatever an output has.
+        By priority, or without supersteps, there are two that have room for every vertex, whatever an output has.
         """
-        if self.flow.ordered is not None:
+        if self.flow.ordered is not None or self.source.is_asynchronous:
             return 2 * self.num_vertices
         if not self.flow.uses_frontier or self.phase.begin == "replay":
             return 0
@@ -69,7 +69,8 @@ class BufferSizes:
     @cached_property
     def queue(self) -> int:
         """Entries of the queue: behind what is kept, frontiers, and outputs that do not leave the step."""
-        behind = self.frontiers + self.entries * len(self.flow.regions)
+        regions = [] if self.source.is_asynchronous else self.flow.regions
+        behind = self.frontiers + self.entries * len(regions)
         return max(self.kept.end + behind, self.kept.queue, 1)
 
     @cached_property
@@ -83,7 +84,8 @@ class BufferSizes:
     @cached_property
     def bitmap(self) -> int:
         """Words of each bitmap."""
-        return num_words(self.num_vertices) if self.flow.uses_bitmaps else 1
+        is_used = self.flow.uses_bitmaps or self.source.is_asynchronous
+        return num_words(self.num_vertices) if is_used else 1
 
     @cached_property
     def remaining(self) -> int:

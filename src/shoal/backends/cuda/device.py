@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import functools
 import math
+import weakref
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
@@ -16,6 +17,7 @@ from shoal.errors import ArgumentError
 from shoal.machine import count_gpus, import_cupy
 
 if TYPE_CHECKING:
+    from shoal.backends.cuda.trees import CUDATrees
     from shoal.graph import Graph
     from shoal.strategies.subgraph import Subgraph
 
@@ -69,6 +71,16 @@ class CUDADevice:
         """Return the graph as a shard; its arrays are copied to the GPU when they are first used."""
         return Shard(graph, self, part)
 
+    def place_whole(self, graph: Graph) -> Shard:
+        """Return the graph as the shard that all devices of this GPU share; the graph keeps it."""
+        return graph._cached(("whole on GPU", self.number), lambda: self.place(graph))
+
+    def make_trees(self, graph: Graph) -> CUDATrees:
+        """Return room for trees of a graph's vertices."""
+        from shoal.backends.cuda.trees import CUDATrees
+
+        return CUDATrees(self, graph)
+
     def check_output(self) -> None:
         """Refuse to leave arrays on a GPU that is not the current one: CuPy works on that one's."""
         current = import_cupy().cuda.Device().id
@@ -98,6 +110,13 @@ def find_devices(numbers: Sequence[int]) -> list[CUDADevice]:
     return [find_device(number, share, numbers.count(number)) for number, share in zip(numbers, shares, strict=True)]
 
 
+class _Uploaded:
+    """The arrays of a graph that a shard has copied to its GPU: as long as it is there, others need not do so again."""
+
+    def __init__(self, arrays: tuple[Any, ...]) -> None:
+        self.arrays = arrays
+
+
 @dataclass
 class Shard:
     """A graph on a GPU, or a device's part of it."""
@@ -108,6 +127,7 @@ class Shard:
     _edges: dict[bool, tuple[Any, ...]] = field(default_factory=dict)
     _tiles: dict[int, Any] = field(default_factory=dict)
     tables: Any = None  # of a part, once a run has asked for them; see `shoal.backends.cuda.border`
+    _uploaded: _Uploaded | None = None
     hubs: Any = None  # the graph in hub order, once a program has asked for it; see `shoal.backends.cuda.hubs`
 
     @property
@@ -146,7 +166,11 @@ class Shard:
 
     def _upload(self, graph: Graph) -> tuple[Any, ...]:
         made = _made_there(graph, self.device)
-        return upload((graph.indptr, graph.indices, graph.weights)) if made is None else made
+        if made is None:
+            self._uploaded = _Uploaded(upload((graph.indptr, graph.indices, graph.weights)))
+            graph._cache[_uploaded_key(self.device.number)] = weakref.ref(self._uploaded)
+            made = self._uploaded.arrays
+        return made
 
     def _reverse(self) -> tuple[Any, ...]:
         from shoal.backends.cuda.building import reverse_csr
@@ -231,8 +255,9 @@ def upload(arrays: Iterable[Any]) -> tuple[Any, ...]:
 
 
 def _made_there(graph: Graph, device: CUDADevice) -> tuple[Any, ...] | None:
-    """Return the arrays of a graph that was made on the GPU."""
-    return graph._cache.get(_resident_key(device.number))
+    """Return the arrays of a graph that was made on the GPU, or that a shard has copied there."""
+    uploaded = graph._cache.get(_uploaded_key(device.number), lambda: None)()
+    return graph._cache.get(_resident_key(device.number), None if uploaded is None else uploaded.arrays)
 
 
 def keep_on_gpu(graph: Graph, arrays: Any) -> None:
@@ -250,6 +275,10 @@ def current_gpu(asked: str) -> int:
     """Return the number of the current GPU, or say what is missing for what was asked."""
     count_gpus(asked)
     return import_cupy().cuda.Device().id
+
+
+def _uploaded_key(number: int) -> tuple[str, int]:
+    return ("copied to GPU", number)
 
 
 def _resident_key(number: int) -> tuple[str, int]:

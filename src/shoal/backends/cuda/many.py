@@ -7,6 +7,7 @@ They meet and exchange inside: Python enters only when all have come back, with 
 
 from __future__ import annotations
 
+import contextlib
 import functools
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
@@ -15,11 +16,13 @@ import numpy as np
 
 from shoal.backends.base import Reason
 from shoal.backends.cuda.border import Border, Shared, part_of
+from shoal.backends.cuda.channels import Channels, Ends
 from shoal.backends.cuda.device import Shard, in_whole_words
 from shoal.backends.cuda.launch import BLOCK_THREADS
 from shoal.backends.cuda.phase_run import PhaseRun, await_all, write_beside
 from shoal.backends.cuda.phases import LoadedPhase
 from shoal.backends.cuda.room import Room
+from shoal.backends.cuda.worklist_run import WorklistRun
 from shoal.backends.loops import control as slot
 from shoal.backends.loops.together import RunsTogether
 from shoal.errors import ShoalError
@@ -84,7 +87,8 @@ class ManyGPUs:
             self._refresh_copies(sharing)
         self._empty_copies(sharing)
         with self.shards[0].device.use():
-            shared = self.rooms[0].fit(lambda: Shared(self.shards, self.schedule, code.source, self.states[0]))
+            kind = Channels if code.source.is_asynchronous else Shared
+            shared = self.rooms[0].fit(lambda: kind(self.shards, self.schedule, code.source, self.states[0]))
         runs = []
         for device, (shard, room) in enumerate(zip(self.shards, self.rooms, strict=True)):
             make = functools.partial(self._make_run, device, code, phase, shared, frontier, allowances[device])
@@ -93,16 +97,17 @@ class ManyGPUs:
         return ManyRuns(runs, shared)
 
     def _make_run(
-        self, number: int, code: LoadedPhase, phase: Phase, shared: Shared, frontier: np.ndarray | None,
+        self, number: int, code: LoadedPhase, phase: Phase, shared: Shared | Channels, frontier: np.ndarray | None,
         allowance: Allowance,
     ) -> PhaseRun:  # fmt: skip
         """Return a device's run of a phase."""
         shard, own, kept = self.shards[number], self.states[number], self.kept[number]
-        shares_own = not self.schedule.is_routed and code.source.flow.shares_own
-        border = Border(shard, shared, shares_own, own)
         allowance = allowance.beside(shared.bytes_of(number))
-        fit = self.rooms[number].fit
-        return PhaseRun(code, phase, shard, own, kept, frontier, self.knobs, allowance, fit, border)
+        given = (code, phase, shard, own, kept, frontier, self.knobs, allowance, self.rooms[number].fit)
+        if isinstance(shared, Channels):
+            return WorklistRun(*given, Ends(shard, shared))
+        shares_own = not self.schedule.is_routed and code.source.flow.shares_own
+        return PhaseRun(*given, Border(shard, shared, shares_own, own))
 
     def skip_phase(self) -> None:
         """Note that there is nothing to replay."""
@@ -188,9 +193,10 @@ class ManyRuns(RunsTogether):
                 events.append(event)
             await_all(events, self._stop)
         except BaseException:
-            self._abandon()
-            for event in events:
-                event.synchronize()
+            with contextlib.suppress(import_cupy().cuda.runtime.CUDARuntimeError):  # of a GPU that has failed
+                self._abandon()
+                for event in events:
+                    event.synchronize()
             raise
         reasons = [run.end() for run in self.runs]
         if any(run.is_lost for run in self.runs):

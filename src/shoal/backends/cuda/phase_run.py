@@ -12,6 +12,7 @@ import numpy as np
 from shoal.backends.base import Reason
 from shoal.backends.cuda.buffers import NUM_BITMAPS, NUM_PILES, TRACE_ROWS, BufferSizes, Kept, gathers, pushes
 from shoal.backends.cuda.device import Shard, num_words
+from shoal.backends.cuda.events import has_come
 from shoal.backends.cuda.generator.phase import KERNEL
 from shoal.backends.cuda.growth import OutputRoom
 from shoal.backends.cuda.launch import BLOCK_THREADS, BLOCK_WARPS
@@ -38,13 +39,14 @@ def _make(make: Callable[[], Any]) -> Any:
 class PhaseRun:
     """One run of one phase on one GPU: `resume` until it is done.
 
-    ``fit`` returns what the function it is given allocates, or says what the GPU would need.
+    ``fit`` returns what the function it is given allocates, or says what the GPU would need.  ``border`` is what the
+    device has of what it shares with others.
     """
 
     def __init__(
         self, loaded: LoadedPhase, phase: Phase, shard: Shard, state: dict[str, Any], kept: dict[str, Any],
         frontier: np.ndarray | None, knobs: tuple[float, float], allowance: Allowance,
-        fit: Callable[[Callable[[], Any]], Any] = _make, border: Border | None = None,
+        fit: Callable[[Callable[[], Any]], Any] = _make, border: Any = None,
     ) -> None:  # fmt: skip
         self.loaded, self.phase, self.shard, self.state, self.kept = loaded, phase, shard, state, kept
         self.cupy, self.fit, self.border = import_cupy(), fit, border
@@ -316,7 +318,7 @@ def await_all(events: Sequence[Any], stop: Callable[[], None]) -> None:
     """Wait for kernels; Ctrl-C ends them at their next superstep."""
     began = time.perf_counter()
     try:
-        while not all(event.done for event in events):
+        while not all(map(has_come, events)):
             if time.perf_counter() - began > SPIN_SECONDS:
                 time.sleep(NAP_SECONDS)
     except KeyboardInterrupt:

@@ -13,7 +13,7 @@ from typing import Any
 from shoal.backends.base import Types
 from shoal.backends.cuda.compiler import DeviceFunction, build
 from shoal.backends.cuda.exports import Export
-from shoal.backends.cuda.generator import PhaseSource, blocks_per_processor, write_phase
+from shoal.backends.cuda.generator import PhaseSource, blocks_per_processor, write_phase, write_worklist
 from shoal.backends.loops.recordings import recording_key, types_used
 from shoal.errors import ProgramError
 from shoal.operators import check_phase, force_direction, mark_outputs, record
@@ -39,7 +39,7 @@ class LoadedPhase:
     @property
     def is_open(self) -> bool:
         """Whether only the run shows how much room it needs."""
-        return self.source.flow.is_open
+        return self.source.flow.is_open and not self.source.is_asynchronous
 
     @functools.cached_property
     def growing(self) -> LoadedPhase:
@@ -52,7 +52,8 @@ class LoadedPhase:
     @property
     def variants(self) -> list[LoadedPhase]:
         """All that runs of the phase may ask for."""
-        return [self, self.growing] if self.source.flow.grows else [self]
+        may_grow = self.source.flow.grows and not self.source.is_asynchronous
+        return [self, self.growing] if may_grow else [self]
 
     def functions(self) -> list[DeviceFunction]:
         """Return the functions in Python that the kernel calls."""
@@ -68,23 +69,29 @@ class LoadedPhase:
 
 def load_phase(
     program: Program, phase: Phase, types: Types, direction: str, duplication: str | None = None,
-    load_balance: str = "auto",
+    load_balance: str = "auto", priority: str | None = None,
 ) -> LoadedPhase:  # fmt: skip
-    """Write a phase for the types of a graph, or find it written; with ``duplication`` for several devices."""
+    """Write a phase for the types of a graph, or find it written; with ``duplication`` for several devices.
+
+    With a ``priority``, soft or none, it is one without supersteps.
+    """
     recording = record(program, phase.step)
-    force_direction(recording, direction)
+    force_direction(recording, direction if priority is None else "push")
     check_phase(recording, phase)
     if duplication is not None:
         mark_outputs(recording)
     types = types_used(recording, types)
     num_blocks = blocks_per_processor(recording, phase, duplication)
-    key = (recording_key(recording, phase), types, duplication, load_balance, num_blocks)
+    key = (recording_key(recording, phase), types, duplication, load_balance, num_blocks, priority)
     loaded = _phases.get(key)
     if loaded is None:
         dtypes = {name: field_dtype(declared, types[0]) for name, declared in recording.fields.items()}
         title = type(program).__name__
         options: dict[str, Any] = {"title": title, "duplication": duplication, "load_balance": load_balance}
-        write = functools.partial(write_phase, recording, phase, dtypes, types, **options)
+        write: Callable[..., PhaseSource] = write_phase
+        if priority is not None:
+            write, options["has_priority"] = write_worklist, priority == "soft"
+        write = functools.partial(write, recording, phase, dtypes, types, **options)
         loaded = _phases[key] = LoadedPhase(write(), title, write)
     return loaded
 

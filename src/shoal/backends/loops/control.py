@@ -130,6 +130,7 @@ POSTED_LEFT = 7  # and whether an advance by priority has left it anything
 POSTED_STATE = 0  # counts up as the device becomes idle (odd) and busy again
 POSTED_ITEMS_SENT = 3
 POSTED_ITEMS_RECEIVED = 4
+POSTED_WINDOW = 5  # on a GPU: the priorities that the next rise of the threshold should take in
 
 FORWARDS_OWN = 0
 FORWARDS_ALL = 1

@@ -35,3 +35,11 @@ def mail_sizes(parts: Sequence[Subgraph], schedule: Schedule) -> np.ndarray:
         else:
             sizes[part.device, part.device] = part.num_global
     return sizes
+
+
+def next_hops(schedule: Schedule, device: int) -> np.ndarray:
+    """Return to whom a device sends what is for each of the devices: to just that one, or to the next in the ring."""
+    hops = np.arange(schedule.num_devices, dtype=np.int64)
+    if not schedule.is_routed:
+        hops[:] = (device + 1) % schedule.num_devices
+    return read_only(hops)

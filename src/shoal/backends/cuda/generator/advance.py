@@ -44,7 +44,7 @@ def reconsider(writer: KernelWriter) -> str:
     return f"if (control[DIRECTION] == PUSH) {call}"
 
 
-def _methods(writer: KernelWriter, operator: Operator, *, incoming: bool) -> tuple[list[str], list[Rule]]:
+def edge_methods(writer: KernelWriter, operator: Operator, *, incoming: bool) -> tuple[list[str], list[Rule]]:
     """Write the rules of an advance and return the methods that call them."""
     number, suffix = writer.number(operator), "in" if incoming else "out"
     rule, where = operator.rules["rule"], operator.rules.get("where")
@@ -72,14 +72,14 @@ def _push(writer: KernelWriter, operator: Operator) -> list[str]:
         "SKIP_EDGES": operator.options["skip_edges"],
         "FIRST_EDGES": -1 if first is None else first,
     }
-    methods, rules = _methods(writer, operator, incoming=False)
+    methods, rules = edge_methods(writer, operator, incoming=False)
     op = writer.structure(operator, options, rules, methods, weights="weights", suffix="push")
     kind = writer.name(operator, "push")
     call = [
         "{",
         f"const auto op = {op};",
         f"Discover<{kind}, Id> visit{{op, indices, make_outbox<0>(control, {writer.output(operator)}), back}};",
-        _push_call(writer, kind, "visit", place_of(source)),
+        push_call(writer, kind, "visit", place_of(source)),
         "}",
     ]
     if operator.options["direction"] == "push":
@@ -94,7 +94,7 @@ def _push(writer: KernelWriter, operator: Operator) -> list[str]:
     return [*lines, *call]
 
 
-def _push_call(writer: KernelWriter, op: str, visit: str, place: str) -> str:
+def push_call(writer: KernelWriter, op: str, visit: str, place: str) -> str:
     """Return the statement that hands every edge of a frontier to ``visit``."""
     name, needed = BALANCES[writer.load_balance]
     writer.uses_ledger = writer.uses_ledger or needed == "ledger"
@@ -120,7 +120,7 @@ def _pull(writer: KernelWriter, operator: Operator) -> list[str]:
         "EARLY_EXIT": operator.options["early_exit"],
         "IS_SHAREABLE": _is_shareable(operator),
     }
-    methods, rules = _methods(writer, operator, incoming=True)
+    methods, rules = edge_methods(writer, operator, incoming=True)
     op = writer.structure(operator, options, rules, methods, weights="in_weights", suffix="pull")
     lines = [] if is_everything else [
         "if (control[HAS_BITMAP] == 0) {",
@@ -147,7 +147,7 @@ def _is_shareable(operator: Operator) -> bool:
 
 
 def _write_ordered(writer: KernelWriter, operator: Operator) -> None:
-    methods, rules = _methods(writer, operator, incoming=False)
+    methods, rules = edge_methods(writer, operator, incoming=False)
     priority = operator.rules["priority"]
     call = writer.value_rule(f"priority_{writer.number(operator)}", priority, VERTEX, INT64)
     methods.append(method("Index priority(Index vertex) const", f"return {call};"))
@@ -176,7 +176,7 @@ def _write_ordered(writer: KernelWriter, operator: Operator) -> None:
         "const Output<Id> far{pile.lists[side], 0, PILE + side * LINE, control[NUM_LOCAL]};",
         f"Relax<{kind}, Id> relax{{op, indices, make_outbox<0>(control, near), make_outbox<1>(control, far), back, "
         "remaining, control[CURRENT]};",
-        _push_call(writer, kind, "relax", "queue, control[BEGIN], control[END]"),
+        push_call(writer, kind, "relax", "queue, control[BEGIN], control[END]"),
     ]
     writer.serial.one(NO_PIECES)
     write_exchanges(writer, operator)

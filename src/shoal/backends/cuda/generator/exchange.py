@@ -45,7 +45,7 @@ def write_preparation(writer: KernelWriter, operator: Operator) -> None:
     found = [] if writer.sharing is None else writer.sharing.exchanges(writer.number(operator))
     names = [name for exchange in found if exchange.kind == "replicate" for name in exchange.fields]
     if names:
-        values = _Carried(writer, names, f"{writer.number(operator)}_before")
+        values = Carried(writer, names, f"{writer.number(operator)}_before")
         writer.rules.remembered.update(dict.fromkeys(names))
         values.add("remember", values.write_remember())
         writer.lines += [f"remember_values({values.structure({})}, border);", meeting()]
@@ -74,7 +74,7 @@ def emptying(writer: KernelWriter, operator: Operator) -> list[str]:
     names = writer.sharing.pulled_resets(number)
     if not names:
         return []
-    values = _Carried(writer, list(names), f"{number}_pulled")
+    values = Carried(writer, list(names), f"{number}_pulled")
     values.add("reset", values.write_reset(set(names)))
     return [f"empty_copies({values.structure({})}, border);"]
 
@@ -91,9 +91,13 @@ def visiting(writer: KernelWriter, operator: Operator, visit: str) -> str:
     if operator is writer.flow.ordered:
         own = (f"const bool is_in = {visit}; if (is_in && border.control[SHARES_OWN] != 0) "
                "tell(border, dst, true, true); return is_in;")  # fmt: skip
+    has_changed, tells = f"joins || {' || '.join(tests) or 'false'}", "tell(border, dst, joins, {});"
+    telling = tells.format(has_changed)
+    if "on_send" in operator.rules:
+        telling = f"if (({has_changed}) && (on_send(dst, 0) & PASS) != 0) {tells.format('true')}"
     return " ".join([
-        f"if (border.owner[dst] == border.device) {{ {own} }}", *before, f"const bool joins = {visit};",
-        f"tell(border, dst, joins, joins || {' || '.join(tests) or 'false'});", "return false;",
+        f"if (border.owner[dst] == border.device) {{ {own} }}", *before, f"const bool joins = {visit};", telling,
+        "return false;",
     ])  # fmt: skip
 
 
@@ -115,7 +119,7 @@ def _collection(writer: KernelWriter, operator: Operator, found: Exchange) -> li
         "IS_CERTAIN": sharing.is_certain(number) and not is_replicated,
         "IS_REPLICATED": is_replicated,
     }
-    values = _Carried(writer, names, f"{number}_{found.kind}")
+    values = Carried(writer, names, f"{number}_{found.kind}")
     read = names if is_replicated else sharing.read_at_copies(number)
     values.add("pack", values.write_pack())
     values.add("pack_copy", values.write_pack(read, "_copy"))
@@ -175,7 +179,7 @@ def _after_rounds(cleaning: list[str]) -> list[str]:
 
 def _mirror(writer: KernelWriter, operator: Operator, found: Exchange, *, announces: bool) -> list[str]:
     """Write the structure of a mirror and return its statements."""
-    values = _Carried(writer, list(found.fields), f"{writer.number(operator)}_{'announce' if announces else 'mirror'}")
+    values = Carried(writer, list(found.fields), f"{writer.number(operator)}_{'announce' if announces else 'mirror'}")
     values.add("pack", values.write_pack())
     values.add("take", values.write_take())
     assert found.over is not None
@@ -208,7 +212,7 @@ def _bits() -> list[str]:
     ]
 
 
-class _Carried(Values):
+class Carried(Values):
     """The values of some fields on their way between devices, and the structure by which kernels carry them."""
 
     def __init__(self, kernel: KernelWriter, names: list[str], suffix: str) -> None:
@@ -250,7 +254,7 @@ class _Carried(Values):
             kind = c_type(dtype)
             if name == mail_name(field):
                 self.members["device"] = ("Index", "border.device")
-                self.members[f"mails_{field}"] = (f"{kind}* const*", mail_name(field))
+                self.members |= self.mail_member(field)
                 return Argument(name, dtype, ANY_LENGTH, width)
             if name == earlier_name(field):
                 self.members[name] = (f"{kind}*", name)
@@ -259,6 +263,10 @@ class _Carried(Values):
                 self.members |= kernel.whole_members(field)
                 return kernel.whole_field(field)
         raise AssertionError(f"{name} is no array of a program's")
+
+    def mail_member(self, field: str) -> dict[str, tuple[str, str]]:
+        """Return the member with a field's mail, by sender."""
+        return {f"mails_{field}": (f"{c_type(self.kernel.dtypes[field])}* const*", mail_name(field))}
 
     def structure(self, options: dict[str, bool]) -> str:
         """Write the structure and return the text that makes one."""

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import ast
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 
@@ -45,7 +46,7 @@ namespace shoal {{
 #include "push.cuh"
 #include "reduction.cuh"
 #include "vertices.cuh"
-{balance}
+{includes}
 using namespace shoal;
 using Id = {vertex};
 using Offset = {edge};
@@ -75,13 +76,21 @@ SHARD_PARAMETERS = {
     "mail_ids": "Id* const*", "mail_bits": "Word32* const*", "mail_counts": "Index*", "copy_at": "const Index*",
     "copy_peers": "const Device*", "copy_ids": "const Id*", "edge_ids": "const Offset*", "posted": "char*",
 }  # fmt: skip
-_BORDER = (
+BORDER = (
     "control, world, control[DEVICE], world[WORLD_DEVICES], owner, address, listed, dirty, voices, receive_at, "
     "receive_from, num_receivers, mail_at, mail_ids, mail_bits, mail_counts, copy_at, copy_peers, copy_ids"
 )
 #: Control slots of a GPU's own, behind those that all backends have; IS_LOST: the run was given up.
 OWN_SLOTS = {"NUM_PIECES": 0, "PILE_SIDE": LINE, "PILE_DUE": LINE + 1, "FRONTIER_EDGES": LINE + 2, "IS_LOST": LINE + 3,
-             "PILE": 2 * LINE}  # fmt: skip
+             "PILE": 2 * LINE, "TASK": 4 * LINE, "BEFORE": 4 * LINE + 1, "KNOWS_LOWEST": 4 * LINE + 2,
+             "IS_WAITING": 4 * LINE + 3, "NUM_LISTED": 4 * LINE + 4, "LIST_SIDE": 4 * LINE + 5,
+             "FINISHED": 4 * LINE + 6, "WINDOW": 4 * LINE + 7, "ROUNDS": 5 * LINE,
+             "VISITED_BEFORE": 5 * LINE + 1}  # fmt: skip
+
+BITMAPS = (
+    "[[maybe_unused]] Word32* const front = control[SWAPPED] & 1 ? bitmap_b : bitmap_a;",
+    "[[maybe_unused]] Word32* const back = control[SWAPPED] & 1 ? bitmap_a : bitmap_b;",
+)
 
 _WRITERS = {
     "advance": write_advance,
@@ -113,6 +122,8 @@ class PhaseSource:
     blocks_per_processor: int
     mailed: tuple[str, ...] = ()  # fields that devices send one another
     remembered: tuple[str, ...] = ()  # fields whose values before an operator are kept
+    is_asynchronous: bool = False  # there are no supersteps
+    has_priority: bool = False  # of a phase without supersteps
 
     def slot(self, name: str) -> int:
         """Return the place of one of a GPU's own control slots."""
@@ -133,19 +144,26 @@ def write_phase(
     _write_superstep(writer)
     recount = write_recount(writer) if grows else []
     swaps = [op.into for op in recording.operators if op.kind == "swap"]
-    kernel = _kernel(writer, swaps, recount, num_blocks)
+    return make_source(writer, _kernel(writer, swaps, recount, num_blocks), num_blocks, title, swaps=swaps)
+
+
+def make_source(
+    writer: KernelWriter, kernel: str, num_blocks: int, title: str, *, includes: str = "", swaps: Any = (), **more: bool
+) -> PhaseSource:
+    """Return the source that a kernel and all that was written for it make."""
     module = "\n\n\n".join([MODULE_HEADER.format(title=title), *writer.rules.parts, *writer.functions]) + "\n"
     head = KERNEL_HEADER.format(
         title=title, slots=_slots(writer), vertex=c_type(writer.vertex), edge=c_type(writer.edge),
-        weight=c_type(writer.weight or np.int32), balance=INCLUDE_BALANCE if writer.uses_balance else "",
+        weight=c_type(writer.weight or np.int32),
+        includes=(INCLUDE_BALANCE if writer.uses_balance else "") + includes,
     )  # fmt: skip
     declarations = [export.declaration for export in writer.exports]
     text = "\n".join([head, *declarations, *writer.structures, kernel]) + "\n"
     return PhaseSource(
-        text, module, tuple(writer.exports), writer.flow, writer.uses_in_edges, swaps, writer.rules.rules,
+        text, module, tuple(writer.exports), writer.flow, writer.uses_in_edges, list(swaps), writer.rules.rules,
         writer.fields, writer.dtypes, PARTIAL_BYTES * len(writer.totals), writer.control_length,
-        writer.caches_in_l1, load_balance, writer.uses_ledger, num_blocks,
-        tuple(writer.rules.mailed), tuple(writer.rules.remembered),
+        writer.caches_in_l1, writer.load_balance, writer.uses_ledger, num_blocks,
+        tuple(writer.rules.mailed), tuple(writer.rules.remembered), **more,
     )  # fmt: skip
 
 
@@ -222,8 +240,8 @@ def _slots(writer: KernelWriter) -> str:
     own = control_size(len(writer.flow.operators))
     numbers = {name: value for name, value in vars(slots).items() if name.isupper() and isinstance(value, int)}
     numbers |= {name: own + place for name, place in OWN_SLOTS.items()}
-    numbers |= {"CONTROL_LENGTH": writer.control_length, "BLOCK_WARPS": BLOCK_WARPS,
-                "OVERFLOW": int(Reason.OVERFLOW)}  # fmt: skip
+    numbers |= {"CONTROL_LENGTH": writer.control_length, "BLOCK_WARPS": BLOCK_WARPS, "OVERFLOW": int(Reason.OVERFLOW),
+                "COMES_BACK": int(Reason.BUDGET), "IS_DONE": int(Reason.DONE)}  # fmt: skip
     if writer.grows:
         numbers["NEEDS_MEMORY"] = int(Reason.NEEDS_MEMORY)
     return "\n".join(
@@ -233,12 +251,12 @@ def _slots(writer: KernelWriter) -> str:
     )
 
 
-def _parameters(writer: KernelWriter) -> dict[str, str]:
+def parameters_of(writer: KernelWriter, *, in_rows: bool) -> dict[str, str]:
     """Return what the kernel takes, or each of its devices: names and types."""
     parameters = {**PARAMETERS, **(LEDGER_PARAMETERS if writer.uses_ledger else {})}
     for name in writer.fields:
         parameters |= {member: kind for member, (kind, _) in writer.whole_members(name).items()}
-    if writer.sharing is None:
+    if not in_rows:
         return parameters
     parameters |= SHARD_PARAMETERS
     parameters |= {mail_name(name): f"{c_type(writer.dtypes[name])}* const*" for name in writer.rules.mailed}
@@ -247,38 +265,53 @@ def _parameters(writer: KernelWriter) -> dict[str, str]:
 
 def _kernel(writer: KernelWriter, swaps: list[tuple[str, ...]], recount: list[str], num_blocks: int) -> str:
     """Return the text of the kernel."""
-    parameters = _parameters(writer)
+    parameters = parameters_of(writer, in_rows=writer.sharing is not None)
     exchange = " ".join(f"exchange_pointers({field_name(left)}, {field_name(right)});" for left, right in swaps)
     head = [
-        "Index generation = load_acquire(control + GENERATION);",
-        "[[maybe_unused]] const Index count = control[NUM_LOCAL];",
-        "[[maybe_unused]] const Pieces<Id> pieces{piece_sources, piece_numbers, num_pieces, max_degree};",
+        *kernel_head(writer),
         "[[maybe_unused]] const Rows<Id> rows{num_rows, row_vertices, row_firsts, row_owners, row_numbers, row_values, "
         "num_tiles, tiles, side_by_side};",
         "knobs = in_shared_memory<2>(knobs);",
-        "if (thread_in_grid() == 0) put(control, STARTED, nanoseconds());",
         f"if (control[SWAPPED] & 1) {{ {exchange} }}",
     ]
-    if writer.uses_ledger:
-        members = "ledger_entries, ledger_entries + ledger_capacity, ledger_capacity, max_degree"
-        head.append(f"const Ledger ledger{{{members}}};")
     body = [
-        "[[maybe_unused]] Word32* const front = control[SWAPPED] & 1 ? bitmap_b : bitmap_a;",
-        "[[maybe_unused]] Word32* const back = control[SWAPPED] & 1 ? bitmap_a : bitmap_b;",
+        *BITMAPS,
         *writer.lines,
         exchange,
         *recount,
         f"if (control[REASON] != 0{'' if writer.sharing is None else ' || control[IS_LOST] != 0'}) return;",
     ]
-    bounds = f"__launch_bounds__({BLOCK_THREADS}, {num_blocks})"
-    opening = f'extern "C" __global__ void {bounds} {KERNEL}('
-    loop = [*head, "while (true) {", *body, "}", "}"]
+    loop = [*head, "while (true) {", *body, "}"]
     if writer.sharing is None:
         given = ",\n".join(f"{kind} {name}" for name, kind in parameters.items())
-        return "\n".join([opening, given, ") {", *loop])
-    # Every row of blocks is a device, with parameters of its own; one takes 8 bytes, whatever it is.
+        return "\n".join([_opening(num_blocks), given, ") {", *loop, "}"])
+    return kernel_of_rows(parameters, [f"const Border<Id> border{{{BORDER}}};", *loop], num_blocks)
+
+
+def kernel_head(writer: KernelWriter) -> list[str]:
+    """Return the statements that every kernel begins with."""
+    head = [
+        "Index generation = load_acquire(control + GENERATION);",
+        "[[maybe_unused]] const Index count = control[NUM_LOCAL];",
+        "[[maybe_unused]] const Pieces<Id> pieces{piece_sources, piece_numbers, num_pieces, max_degree};",
+        "if (thread_in_grid() == 0) put(control, STARTED, nanoseconds());",
+    ]
+    if writer.uses_ledger:
+        members = "ledger_entries, ledger_entries + ledger_capacity, ledger_capacity, max_degree"
+        head.append(f"const Ledger ledger{{{members}}};")
+    return head
+
+
+def kernel_of_rows(parameters: dict[str, str], body: list[str], num_blocks: int) -> str:
+    """Return the text of a kernel in which every row of blocks is a device, with parameters of its own.
+
+    One of these takes 8 bytes, whatever it is.
+    """
     declared = [f"alignas(8) {kind} {name};" for name, kind in parameters.items()]
     local = [f"[[maybe_unused]] {kind} {name} = given.{name};" for name, kind in parameters.items()]
-    return "\n".join(["struct Parameters {", *declared, "};", opening, "const Parameters* devices", ") {",
-                      "const Parameters& given = devices[blockIdx.y];", *local,
-                      f"const Border<Id> border{{{_BORDER}}};", *loop])  # fmt: skip
+    return "\n".join(["struct Parameters {", *declared, "};", _opening(num_blocks), "const Parameters* devices", ") {",
+                      "const Parameters& given = devices[blockIdx.y];", *local, *body, "}"])  # fmt: skip
+
+
+def _opening(num_blocks: int) -> str:
+    return f'extern "C" __global__ void __launch_bounds__({BLOCK_THREADS}, {num_blocks}) {KERNEL}('

@@ -32,7 +32,7 @@ CARRIED = {"superstep": "SUPERSTEP", "frontier_size": "SIZE", "num_vertices": "N
 EDGE = {"src": "src", "dst": "dst", "edge": "edge", "weight": "weights[edge]"}
 VERTEX = {"vertex": "vertex"}
 END = "the end of a superstep"  # what is no rule's
-OWN_LINES = 4  # of the control block, behind those of a CPU's loop
+OWN_LINES = 6  # of the control block, behind those of a CPU's loop
 
 
 @dataclass
@@ -114,20 +114,33 @@ class KernelWriter:
     # Rules
 
     def flag_rule(
-        self, name: str, rule: Rule, places: dict[str, str], *, owned: str | None = None, is_used: bool = True
-    ) -> str:
+        self, name: str, rule: Rule, places: dict[str, str], *, owned: str | None = None, is_used: bool = True,
+        value: np.dtype | None = None,
+    ) -> str:  # fmt: skip
         """Write a rule that says yes or no; return the expression that calls it."""
         call, parameters = self._call(rule, owned)
         body = f"    return 1 if {call} else 0" if is_used else f"    {call}\n    return 0"
         self.functions.append(f"def {name}({', '.join(parameters)}):\n{body}")
-        return self.export(name, self._arguments(rule, places), INT32, rule.where()).call + " != 0"
+        return self.export(name, self._arguments(rule, places, value), INT32, rule.where()).call + " != 0"
 
-    def value_rule(self, name: str, rule: Rule, places: dict[str, str], dtype: np.dtype) -> str:
+    def value_rule(
+        self, name: str, rule: Rule, places: dict[str, str], dtype: np.dtype, *, owned: str | None = None,
+        value: np.dtype | None = None,
+    ) -> str:  # fmt: skip
         """Write a rule that returns a number; a fraction is not taken for a whole number."""
-        call, parameters = self._call(rule)
+        call, parameters = self._call(rule, owned)
         call = f"whole({call})" if dtype.kind == "i" else call
         self.functions.append(f"def {name}({', '.join(parameters)}):\n    return np.{dtype}({call})")
-        return self.export(name, self._arguments(rule, places), dtype, rule.where()).call
+        return self.export(name, self._arguments(rule, places, value), dtype, rule.where()).call
+
+    def storing_rule(
+        self, name: str, rule: Rule, places: dict[str, str], into: Argument, at: str, *, owned: str | None = None
+    ) -> str:
+        """Write a rule whose value is stored in an array, as the array's type; return the expression that does so."""
+        call, parameters = self._call(rule, owned)
+        self.functions.append(f"def {name}({', '.join([*parameters, 'into', 'at'])}):\n    into[at] = {call}")
+        arguments = [*self._arguments(rule, places), into, Argument(at, INT64)]
+        return self.export(name, arguments, None, rule.where()).call
 
     def totals_rule(
         self, operator: Operator, name: str, rule: Rule, places: dict[str, str], value: np.dtype | None = None
@@ -158,7 +171,10 @@ class KernelWriter:
     def _call(self, rule: Rule, owned: str | None = None) -> tuple[str, list[str]]:
         function = self.rules.rule_function(rule, owned)
         parameters = [f"p{i}" for i in range(len(rule.parameters) + self.flow.is_renumbered)]
-        return f"{function}({', '.join(parameters)})", parameters
+        given = list(parameters)
+        if "is_owned" in rule.parameters:  # what comes as a number
+            given[rule.parameters.index("is_owned")] += " != 0"
+        return f"{function}({', '.join(given)})", parameters
 
     def export(self, name: str, arguments: list[Argument], result: np.dtype | None, title: str) -> Export:
         """Note a function that C++ calls."""
@@ -222,7 +238,7 @@ class KernelWriter:
         weights: str | None = None, suffix: str = "",
     ) -> str:  # fmt: skip
         """Write the structure through which a kernel calls an operator's rules; return the text that makes one."""
-        members = self._members({name for rule in rules for name in rule.parameters}, weights)
+        members = self.members({name for rule in rules for name in rule.parameters}, weights)
         if self.sharing is not None:
             members["border"] = ("const Border<Id>&", "border")
         constants = [
@@ -234,7 +250,7 @@ class KernelWriter:
         self.structures.append(f"struct {name} {{\n" + "\n".join([*constants, *declared, *methods]) + "\n};")
         return f"{name}{{{', '.join(value for _, value in members.values())}}}"
 
-    def _members(self, used: set[str], weights: str | None) -> dict[str, tuple[str, str]]:
+    def members(self, used: set[str], weights: str | None = None) -> dict[str, tuple[str, str]]:
         """Return the members that rules need: their types, and what they are set to."""
         members = {"count": ("Index", "control[NUM_LOCAL]")}
         if self.flow.is_renumbered:

@@ -9,15 +9,9 @@
 // always of 64 bits.  Blocks have whole warps, and all threads of a block reach every barrier.
 #pragma once
 
-#if !defined(SHOAL_VERTEX) || !defined(SHOAL_OFFSET)
-#error "define SHOAL_VERTEX and SHOAL_OFFSET, each as int or long long"
-#endif
+#include "rows.cuh"
 
 namespace building {
-
-using Vertex = SHOAL_VERTEX;
-using Offset = SHOAL_OFFSET;
-using Word = unsigned long long;
 
 template <typename Signed> struct Unsigned;
 template <> struct Unsigned<int> { using type = unsigned int; };
@@ -25,9 +19,6 @@ template <> struct Unsigned<long long> { using type = unsigned long long; };
 
 using Degree = Unsigned<Offset>::type;
 
-static_assert(sizeof(Offset) >= sizeof(Vertex), "edge offsets must not be narrower than vertex ids");
-
-constexpr unsigned int WARP = 32;
 constexpr unsigned int MAX_WARPS = 32;
 // Keys that each thread of a block looks at in a tile: eight make the number of tiles small beside that of keys.
 constexpr unsigned int ROUNDS = 8;
@@ -35,24 +26,6 @@ constexpr unsigned int ROUNDS = 8;
 struct Edge {
     Word src, dst;
 };
-
-__device__ __forceinline__ Word thread_number() {
-    return Word(blockIdx.x) * blockDim.x + threadIdx.x;
-}
-
-__device__ __forceinline__ Word num_threads() {
-    return Word(gridDim.x) * blockDim.x;
-}
-
-// The last of the rows low .. high - 1 that begins at or before an edge.
-__device__ __forceinline__ Word search_row(Word edge, const Offset* indptr, Word low, Word high) {
-    while (high - low > 1) {
-        Word middle = low + (high - low) / 2;
-        if (Word(indptr[middle]) <= edge) low = middle;
-        else high = middle;
-    }
-    return low;
-}
 
 // The row that holds a stored edge; the threads of a warp must ask for consecutive edges.
 // All of them first search for the warp's first and last edge (the same loads, so each costs one for the warp), and
