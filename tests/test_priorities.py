@@ -8,7 +8,7 @@ from scipy.sparse.csgraph import dijkstra
 import shoal
 from graphs import from_pairs, path_graph, random_graph
 from placing import THREADS, levels_of, on_threads
-from shoal import Constant, Phase, Program, Vertex, advance, atomic, rule
+from shoal import Constant, Phase, Program, Vertex, advance, atomic, maximum, rule
 from shoal.backends.cpu.phase_run import PhaseRun
 
 UNREACHED = 2**60
@@ -121,7 +121,7 @@ def test_a_priority_may_be_negative(graph, offset):
 class BestFirst(Program):
     """Visit what can be reached, in the order of ranks that do not change."""
 
-    seen = Vertex("int64")
+    seen = Vertex("int64", combine=maximum)
     rank = Constant("int64", is_array=True)
 
     def start(self, source, rank):
@@ -131,7 +131,7 @@ class BestFirst(Program):
 
     @rule
     def visit(dst, seen):
-        return atomic.compare_exchange(seen, dst, 0, 1)
+        return atomic.max(seen, dst, 1)
 
     @rule
     def rank_of(vertex, rank):
@@ -146,6 +146,9 @@ RANKS = {
     "rising far": np.arange(50) * 1000,
     "falling": 10_000 - np.arange(50),
     "falling far": 10**6 - np.arange(50) * 1000,
+    "as high as can be": np.full(50, 2**63 - 1),
+    "as low as can be": np.full(50, -(2**63)),
+    "at the borders of what is told apart": np.resize([2**62, 0, -(2**62)], 50),
 }
 
 
@@ -154,6 +157,14 @@ def test_a_priority_that_does_not_change(name):
     """A vertex that the rule lets in is visited, whether or not its priority moved or lies below the current one."""
     path = path_graph(50, weights=[1] * 49)
     assert set(shoal.run(BestFirst(), path, source=0, rank=RANKS[name]).seen) == {1}
+
+
+@pytest.mark.parametrize("devices", ["cpu:1", "cpu:3"])
+@pytest.mark.parametrize("name", RANKS)
+def test_a_priority_without_supersteps(name, devices):
+    path = path_graph(50, weights=[1] * 49)
+    result = shoal.run(BestFirst(), path, source=0, rank=RANKS[name], execution="async", devices=devices)
+    assert set(result.seen) == {1}
 
 
 def test_priorities_at_random(graph):

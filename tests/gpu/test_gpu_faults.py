@@ -13,19 +13,21 @@ if not hasattr(np, "row_stack"):  # NumPy 2.5 has dropped it, numba-cuda 0.30 as
     np.row_stack = np.vstack
 
 import shoal
-from shoal import Program, Vertex, advance, atomic, minimum, rule
+from shoal import Constant, Program, Vertex, advance, atomic, minimum, rule
 
 
 class Astray(Program):
     level = Vertex("int64", fill=2**40, combine=minimum)
+    table = Constant("int64", is_array=True)
 
     def start(self):
         self.level[0] = 0
+        self.table = [1]
         return [0]
 
     @rule
-    def wander(src, dst, level):
-        return atomic.min(level, dst, level[src + 10**11] + 1)
+    def wander(src, dst, level, table):
+        return atomic.min(level, dst, level[src] + table[src + 10**11])
 
     def step(self, frontier):
         return advance(frontier, self.wander)
@@ -37,7 +39,11 @@ try:
 except shoal.ShoalError as error:
     print("raised:", error)
 """
-WAYS = ["devices='cuda'", "devices='cuda:0*3'"]
+WAYS = [
+    f"devices={devices!r}, execution={execution!r}"
+    for devices in ("cuda", "cuda:0*3")
+    for execution in ("bsp", "async")
+]
 SECONDS = 120  # to import and to compile; the kernel itself takes none
 
 

@@ -94,6 +94,12 @@ AHEAD_ENTRIES = 4
 
 
 @inner
+def bounded(priority):
+    """Return a priority between those that stand for the begin and the end, which no vertex has."""
+    return min(max(np.int64(priority), FIRST + 1), NEVER - 1)
+
+
+@inner
 def take_block(control, links, bins, thread):
     """Return an empty block, or NONE when the arena is full."""
     block = bins[thread, FREE]
@@ -197,7 +203,7 @@ def next_own(control, links, bins, thread, column, is_allowed):
 def enter(control, blocks, links, bins, waiting, spill, thread, current, vertex, STATE):
     """Let a vertex wait its turn."""
     raise_bit(waiting, vertex)
-    add_entry(control, blocks, links, bins, spill, thread, current, vertex, PRIORITY(vertex=vertex))
+    add_entry(control, blocks, links, bins, spill, thread, current, vertex, bounded(PRIORITY(vertex=vertex)))
 
 
 @inner
@@ -222,7 +228,7 @@ def relax_block(num_threads, control, blocks, links, bins, waiting, spill, threa
         src = nonnegative(np.int64(blocks[block, entry]))
         if not take_bit(waiting, src):
             continue
-        if PRIORITY(vertex=src) > current:
+        if bounded(PRIORITY(vertex=src)) > current:
             enter(control, blocks, links, bins, waiting, spill, thread, current, src, STATE)
             continue
         start = nonnegative(np.int64(indptr[src]))
@@ -258,7 +264,7 @@ def sort_in(control, blocks, links, bins, waiting, spill, thread, current, STATE
         for entry in range(links[2 * block + 1]):
             vertex = nonnegative(np.int64(blocks[block, entry]))
             if has_bit(waiting, vertex):
-                priority = PRIORITY(vertex=vertex)
+                priority = bounded(PRIORITY(vertex=vertex))
                 add_entry(control, blocks, links, bins, spill, thread, current, vertex, priority)
         free_block(links, bins, thread, block)
         block = following
@@ -355,6 +361,7 @@ __all__ = [
     "NUM_NEAR",
     "add_entry",
     "agree_on_lowest",
+    "bounded",
     "free_block",
     "lowest_bin",
     "next_own",

@@ -39,6 +39,7 @@ from shoal.backends.cpu.kernels.ordered import (
     NONE,
     NUM_NEAR,
     add_entry,
+    bounded,
     free_block,
     prefetch_rows,
     sort_in,
@@ -148,7 +149,7 @@ def enter(control, blocks, links, bins, waiting, spill, vertex, STATE):
     current = control[CURRENT]
     is_new = mark(waiting, vertex, 1)
     if HAS_PRIORITY:
-        add_entry(control, blocks, links, bins, spill, 0, current, vertex, PRIORITY(vertex=vertex))
+        add_entry(control, blocks, links, bins, spill, 0, current, vertex, bounded(PRIORITY(vertex=vertex)))
     elif is_new:
         add_entry(control, blocks, links, bins, spill, 0, current, vertex, current + 1)
 
@@ -192,7 +193,7 @@ def visit_block(control, blocks, links, bins, waiting, spill, block, indptr, ind
         if not has_bit(waiting, src):
             continue
         if HAS_PRIORITY:
-            priority = PRIORITY(vertex=src)
+            priority = bounded(PRIORITY(vertex=src))
             if priority > current:
                 add_entry(control, blocks, links, bins, spill, 0, current, src, priority)
                 continue
@@ -365,7 +366,7 @@ def next_threshold(world, threshold):
         states -= load(world, posted_by(device, POSTED_STATE))
     if states != 0:
         return threshold
-    return NEVER if lowest == NEVER else lowest + WINDOW - 1
+    return NEVER if lowest == NEVER else min(lowest + WINDOW, NEVER) - 1
 
 
 @inner
@@ -408,7 +409,7 @@ def work(control, blocks, links, bins, waiting, spill, indptr, indices, weights,
         lowest = lowest_waiting(bins, control[CURRENT])
         if lowest <= threshold:
             control[CURRENT] = lowest
-            if HAS_PRIORITY and bins[0, FAR_LOWEST] < lowest + NUM_NEAR:
+            if HAS_PRIORITY and bins[0, FAR] != NONE and bins[0, FAR_LOWEST] < lowest + NUM_NEAR:
                 sort_in(control, blocks, links, bins, waiting, spill, 0, lowest, STATE)
                 continue
             column = nonnegative(lowest & (NUM_NEAR - 1))

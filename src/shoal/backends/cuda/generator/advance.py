@@ -150,7 +150,7 @@ def _write_ordered(writer: KernelWriter, operator: Operator) -> None:
     methods, rules = edge_methods(writer, operator, incoming=False)
     priority = operator.rules["priority"]
     call = writer.value_rule(f"priority_{writer.number(operator)}", priority, VERTEX, INT64)
-    methods.append(method("Index priority(Index vertex) const", f"return {call};"))
+    methods.append(method("Index priority(Index vertex) const", f"return bounded({call});"))
     options = {"FROM_QUEUE": True, "CLEARS_MARKS": True, "HAS_WHERE": "where" in operator.rules, "SKIP_EDGES": 0,
                "FIRST_EDGES": -1}  # fmt: skip
     op = writer.structure(operator, options, [*rules, priority], methods, weights="weights", suffix="push")

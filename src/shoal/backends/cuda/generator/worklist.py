@@ -133,7 +133,7 @@ def _write_rules(writer: KernelWriter, step: Worklist, has_priority: bool) -> st
         rules += [operator.rules["on_send"]] if "on_send" in operator.rules else []
         passing = sending_methods(writer, operator, passes)
     methods += [
-        method("Index priority(Index vertex) const", f"return {number};"),
+        method("Index priority(Index vertex) const", f"return bounded({number});"),
         *passing,
         method("void take_up(Index vertex) const", " ".join(taken)),
     ]

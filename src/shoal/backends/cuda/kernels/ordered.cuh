@@ -18,6 +18,9 @@ struct Pile {
     Word32* waiting;
 };
 
+// A priority between those that stand for the begin and the end, which no vertex has.
+INLINE Index bounded(Index priority) { return smaller(larger(priority, FIRST + 1), NEVER - 1); }
+
 template <class Op, class Vertex>
 struct Relax {
     const Op& op;
