@@ -2,16 +2,19 @@
 """What a run would take on another machine: its counts, priced by a topology.  Every such figure is *modelled*."""
 
 from shoal.model.bsp import Breakdown, bsp_seconds, predict
+from shoal.model.reduction_tree import Reduction, reduction_order
 from shoal.model.topology import Topology
 from shoal.model.topology_files import TOPOLOGIES, find_topology, load_topology, make_topology
 
 __all__ = [
     "TOPOLOGIES",
     "Breakdown",
+    "Reduction",
     "Topology",
     "bsp_seconds",
     "find_topology",
     "load_topology",
     "make_topology",
     "predict",
+    "reduction_order",
 ]
