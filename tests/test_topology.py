@@ -9,6 +9,7 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
+from command_line import assert_refused, run
 from shoal import ArgumentError, model
 from shoal.errors import FileFormatError
 from shoal.model import TOPOLOGIES, Topology, find_topology, load_topology, make_topology, matrices, topology_files
@@ -275,3 +276,37 @@ def test_files_that_are_none(tmp_path):
 @pytest.mark.parametrize("module", [matrices, model.topology, topology_files])
 def test_examples(module):
     assert doctest.testmod(module).failed == 0
+
+
+def test_command_shows_links_of_each_pair(capsys):
+    shown = run("devices --topology dgx1-v100", capsys)
+    rows = {line.split()[0]: line for line in shown.splitlines() if line.strip()[:1].isdigit()}
+    assert "25 ~1" in rows["0"]
+    assert "50 (2)" in rows["0"]
+    assert "compute_scale: memory bandwidth" in shown
+    assert "1, 3, 5, 7" in shown
+
+
+def test_command_shows_a_switch_in_few_words(capsys):
+    shown = run("devices --topology pcie-k40-quad", capsys)
+    assert "20 GB/s (1)" in shown
+    assert "66.8, 124, 142, 188 us" in shown
+    assert "7.5 us" in shown
+
+
+def test_command_prints_a_file(tmp_path, capsys):
+    (tmp_path / "again.json").write_text(run("devices --topology m60-octo --json", capsys))
+    assert load_topology(tmp_path / "again.json") == TOPOLOGIES["m60-octo"]
+    assert "m60-octo" in run(f"devices --topology {tmp_path / 'again.json'}", capsys)
+
+
+def test_command_shows_this_machine(capsys, monkeypatch):
+    monkeypatch.setattr("shoal.model.discover", lambda: PAIR)
+    assert json.loads(run("devices --topology here --json", capsys))["name"] == "pair"
+
+
+def test_command_refuses(tmp_path, capsys):
+    assert_refused("devices --topology dgx", "topology='dgx' dgx1-v100", capsys)
+    assert_refused("devices --topology missing.toml", "missing.toml", capsys)
+    (tmp_path / "bad.toml").write_text("name = 3")
+    assert_refused(f"devices --topology {tmp_path / 'bad.toml'}", "bad.toml num_devices", capsys)
