@@ -60,7 +60,7 @@ ONLY = {
         "worklists",
     },
     "dataflow": {"backends", "config", "errors", "machine", "operators", "program", "rules", "worklists"},
-    "model": {"errors", "stats", "strategies"},
+    "model": {"errors", "io", "machine", "stats", "strategies"},
     "strategies": {"arrays", "config", "errors", "graph"},
     "transport": {"config", "errors"},
 }

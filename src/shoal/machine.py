@@ -71,3 +71,17 @@ def count_gpus(asked: str = "devices='cuda'") -> int:
         return cupy.cuda.runtime.getDeviceCount()
     except cupy.cuda.runtime.CUDARuntimeError as error:
         raise ShoalError(f"{asked} needs a GPU and its driver: {error}") from None
+
+
+def open_peer_access(here: int, there: int) -> bool:
+    """Return whether one GPU reaches the memory of another directly, and let it."""
+    cuda = import_cupy().cuda
+    if not cuda.runtime.deviceCanAccessPeer(here, there):
+        return False
+    with cuda.Device(here):
+        try:
+            cuda.runtime.deviceEnablePeerAccess(there)
+        except cuda.runtime.CUDARuntimeError as error:
+            if "AlreadyEnabled" not in str(error):
+                raise
+    return True

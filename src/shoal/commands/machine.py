@@ -1,19 +1,39 @@
 # SPDX-License-Identifier: Apache-2.0
-"""``shoal devices``: what there is to run on, and what the compiled code is made with."""
+"""``shoal devices``: what there is to run on, and what the compiled code is made with; or a machine's topology."""
 
 from __future__ import annotations
 
 import platform
-from typing import Any
+from collections.abc import Iterable
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
 
 from shoal.commands import display
 from shoal.commands.options import Json, expanded
 from shoal.machine import available_memory_bytes, cpu_name, format_bytes, memory_bytes
 
+if TYPE_CHECKING:
+    from shoal.model import Topology
+
+HERE = "here"
+
 
 @expanded
-def devices(json: Json = False) -> None:
-    """List the devices of this machine, and the versions behind them."""
+def devices(
+    topology: Annotated[
+        str | None,
+        typer.Option(
+            metavar="NAME|FILE|here",
+            help="Show what links the devices of a machine have instead: by name, of a file, or here, measured.",
+        ),
+    ] = None,
+    json: Json = False,
+) -> None:
+    """List the devices of this machine, and the versions behind them; or show a machine's topology."""
+    if topology is not None:
+        show_topology(topology, json)
+        return
     facts = describe_devices()
     if json:
         display.print_json(facts)
@@ -81,3 +101,54 @@ def _describe_gpu(cupy: Any, number: int) -> dict[str, Any]:
         "memory_bytes": total,
         "available_memory_bytes": available,
     }
+
+
+def show_topology(name: str, json: bool) -> None:
+    """Print a topology, as JSON in the form of its file."""
+    from shoal.model import discover, find_topology
+
+    found = discover() if name == HERE else find_topology(name)
+    if json:
+        display.print_json(found.to_dict())
+        return
+    is_plain = found.is_switched and found.is_uniform
+    display.print_facts(found.name, _topology_facts(found, is_plain))
+    if not is_plain:
+        numbers = range(found.num_devices)
+        columns = {"": [f"{i}" for i in numbers]} | {f"{j}": [_link(found, i, j) for i in numbers] for j in numbers}
+        display.print_rows("from (row) to (column), in GB/s", columns)
+    print("(N): over N direct links; ~K: through device K; host: through the host's memory")
+    for field, words in found.source.items():
+        print(f"{field}: {words}")
+
+
+def _topology_facts(topology: Topology, is_plain: bool) -> dict[str, Any]:
+    facts = {
+        "devices": topology.num_devices,
+        "outgoing, of a device": _gigabytes(1 / topology.seconds_per_byte) if topology.seconds_per_byte else None,
+        "latency, of a message": _microseconds([topology.latency_seconds]),
+        "barrier, of 1, 2, ... devices": _microseconds(topology.barrier_seconds),
+        "compute scale, of an H200": topology.compute_scale,
+    }
+    if is_plain:
+        facts["local memory"] = _gigabytes(topology.bandwidth[0][0])
+    if is_plain and topology.num_devices > 1:
+        links = topology.links(0, 1)
+        facts["every pair"] = f"{_gigabytes(topology.bandwidth[0][1])} ({links}), through one port of a device"
+    return facts
+
+
+def _link(topology: Topology, i: int, j: int) -> str:
+    width = f"{topology.bandwidth[i][j] / 1e9:.3g}"
+    links, path = topology.links(i, j), topology.path(i, j)
+    if i == j:
+        return width
+    return f"{width} ({links})" if links else f"{width} {path.replace('through ', '~')}"
+
+
+def _gigabytes(bandwidth: float) -> str:
+    return f"{bandwidth / 1e9:,.4g} GB/s"
+
+
+def _microseconds(times: Iterable[float]) -> str:
+    return ", ".join(f"{seconds * 1e6:.4g}" for seconds in times) + " us"

@@ -13,7 +13,8 @@ from dataclasses import dataclass
 from typing import Any
 
 from shoal.errors import ArgumentError, check_integer, check_number
-from shoal.model.topology import Topology, find_topology
+from shoal.model.topology import Topology
+from shoal.model.topology_files import find_topology
 
 
 @dataclass(frozen=True)
@@ -37,15 +38,20 @@ def bsp_seconds(
     bytes_sent: float,
     num_supersteps: int,
     topology: Topology | str,
+    num_devices: int | None = None,
 ) -> float:
     """Return W + C + H g + S l: the time of a run whose local work is known.
 
+    Parameters
+    ----------
+    num_devices : that take part; by default all of the topology
+
     Examples
     --------
-    >>> round(bsp_seconds(0.010, 0.002, 40e6, 10, "k40x4"), 6)
+    >>> round(bsp_seconds(0.010, 0.002, 40e6, 10, "pcie-k40-quad"), 6)
     0.01588
     """
-    return _price(work_seconds, items_combined_seconds, bytes_sent, num_supersteps, topology).total
+    return _price(work_seconds, items_combined_seconds, bytes_sent, num_supersteps, topology, num_devices).total
 
 
 def predict(
@@ -54,7 +60,7 @@ def predict(
     seconds_per_edge: float,
     seconds_per_item: float,
 ) -> Breakdown:
-    """Return what the run behind ``stats.to_dict()`` would take on a machine.
+    """Return what the run behind ``stats.to_dict()`` would take on as many devices of a machine.
 
     Where ``supersteps`` has no entry (``stats="totals"``, or of a very long run), counts are taken to be shared equally
     by the devices: the least they can take.
@@ -74,30 +80,41 @@ def predict(
         _slowest(stats_dict, "bytes_sent"),
         _entry(stats_dict, "num_supersteps"),
         topology,
+        _num_devices(stats_dict),
     )
 
 
 def _price(
-    work_seconds: float, combine_seconds: float, bytes_sent: float, num_supersteps: int, topology: Topology | str
+    work_seconds: float,
+    combine_seconds: float,
+    bytes_sent: float,
+    num_supersteps: int,
+    topology: Topology | str,
+    num_devices: int | None,
 ) -> Breakdown:
     links = find_topology(topology)
+    if num_devices is not None:
+        links = links.resized(num_devices)
     return Breakdown(
         work=check_number("work_seconds", work_seconds, 0, open_high=True),
         combine=check_number("items_combined_seconds", combine_seconds, 0, open_high=True),
         transfer=check_number("bytes_sent", bytes_sent, 0, open_high=True) * links.seconds_per_byte,
-        synchronise=check_integer("num_supersteps", num_supersteps, 0) * links.seconds_per_superstep,
+        synchronise=check_integer("num_supersteps", num_supersteps, 0) * links.seconds_per_superstep(),
     )
 
 
 def _slowest(stats: Mapping[str, Any], key: str) -> float:
     """Return the sum over supersteps of the largest count of a device; what has no superstep is shared equally."""
     total = check_integer(key, _entry(stats, key), 0)
-    num_devices = check_integer("num_devices", stats.get("num_devices", 1), 1)
     rows = [_counts(row, key) for row in stats.get("supersteps", ())]
     listed = sum(map(sum, rows))
     if listed > total:
         raise ArgumentError(f"{key}={total} is not allowed; its supersteps alone have {listed}")
-    return sum(max(row, default=0) for row in rows) + (total - listed) / num_devices
+    return sum(max(row, default=0) for row in rows) + (total - listed) / _num_devices(stats)
+
+
+def _num_devices(stats: Mapping[str, Any]) -> int:
+    return check_integer("num_devices", stats.get("num_devices", 1), 1)
 
 
 def _entry(stats: Mapping[str, Any], key: str) -> Any:

@@ -19,13 +19,14 @@ from shoal.backends.cuda.generator import PhaseSource
 from shoal.backends.loops import control as slot
 from shoal.backends.loops.control import FORWARDS, world_size
 from shoal.backends.loops.mail import count_receivers, mail_sizes
-from shoal.machine import import_cupy
+from shoal.machine import import_cupy, open_peer_access
 
 if TYPE_CHECKING:
     from shoal.strategies.communication import Schedule
     from shoal.strategies.subgraph import Subgraph
 
 POINTER = np.dtype(np.uint64)
+_open_access = functools.cache(open_peer_access)
 
 
 class InReach:
@@ -154,17 +155,3 @@ def pointers(arrays: Iterable[Any]) -> Any:
 def can_reach(numbers: Iterable[int]) -> bool:
     """Whether kernels of each of some GPUs can read the memory of the others; access is opened where it can be."""
     return all(_open_access(here, there) for here, there in itertools.permutations(sorted(numbers), 2))
-
-
-@functools.cache
-def _open_access(here: int, there: int) -> bool:
-    runtime = import_cupy().cuda.runtime
-    if not runtime.deviceCanAccessPeer(here, there):
-        return False
-    with import_cupy().cuda.Device(here):
-        try:
-            runtime.deviceEnablePeerAccess(there)
-        except runtime.CUDARuntimeError as error:
-            if "AlreadyEnabled" not in str(error):
-                raise
-    return True
