@@ -9,6 +9,7 @@ import shoal
 from graphs import from_pairs, path_graph, random_graph
 from placing import THREADS, levels_of, on_threads
 from shoal import Constant, Phase, Program, Vertex, advance, atomic, maximum, rule
+from shoal.backends.cpu.kernels.ordered import ENTRIES
 from shoal.backends.cpu.phase_run import PhaseRun
 
 UNREACHED = 2**60
@@ -64,7 +65,7 @@ def growths(monkeypatch):
     def begin_small(run, frontier):
         begin(run, frontier)
         count = 2
-        run.blocks, run.links = run.blocks[:count].copy(), run.links[: 2 * count].copy()
+        run.blocks, run.links = run.blocks[: ENTRIES * count].copy(), run.links[:count].copy()
         run.published = run.published[: 2 * count].copy()
 
     monkeypatch.setattr(PhaseRun, "_begin_buckets", begin_small)

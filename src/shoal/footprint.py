@@ -221,7 +221,7 @@ class Footprint:
         """Return the bytes of the buckets' blocks while they are doubled: that graphs with hubs need it is usual."""
         from shoal.backends.cpu.kernels.ordered import BINS_ROW, ENTRIES
 
-        block = ENTRIES * self.sizes.vertex_dtype.itemsize + 4 * INT64_BYTES  # with its link, count, and two places
+        block = ENTRIES * self.sizes.vertex_dtype.itemsize + 3 * INT64_BYTES  # with its link and two places
         return 3 * num_blocks * block + self.num_threads * BINS_ROW * INT64_BYTES
 
     def _fixed_bytes(self, source: Any, lengths: Any) -> int:

@@ -135,7 +135,8 @@ def advance(
     early_exit : leave a destination as soon as ``where`` is no longer true of it; with False every edge counts: a push
         does not ask ``where`` at all, a pull asks once per destination
     unique : the author's word that in one superstep the rule says True at most once for a destination; without it
-        the output is de-duplicated
+        the output is de-duplicated.  With ``priority``: that the rule says True only where it lowers the destination's
+        priority, which nothing else changes; it saves a mark for each vertex that waits
     priority : a rule over a vertex that returns a whole number: the vertices of the lowest number go first
     first_edges, skip_edges : only so many edges of each vertex, after skipping so many (push without priority only)
     callbacks : rules that say what travels between devices without supersteps, by name: see

@@ -114,7 +114,7 @@ class AsynchronousBFS(Program):
         return atomic.min(word, dst, (proposal << HALF) | src) and proposal < before
 
     def step(self, frontier):
-        return advance(frontier, self.relax, priority=self.level)
+        return advance(frontier, self.relax, priority=self.level, unique=True)
 
 
 class BatchBFS(Program):

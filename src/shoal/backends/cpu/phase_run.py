@@ -196,8 +196,8 @@ class PhaseRun(LoopRun):
         """Let the first frontier wait in the spill bitmap: the loop knows its priorities, Python does not."""
         graph, control, spill = self.shard.graph, self.control, self.workspace.bitmap_b
         num_blocks = self.sizes.blocks(self.room)
-        self.blocks = np.empty((num_blocks, ENTRIES), graph.indices.dtype)
-        self.links = np.empty(2 * num_blocks, np.int64)
+        self.blocks = np.empty(num_blocks * ENTRIES, graph.indices.dtype)
+        self.links = np.empty(num_blocks, np.int64)
         self.published = np.empty(2 * num_blocks, np.int64)
         self.bins = np.full((self.num_threads, BINS_ROW), NONE, np.int64)
         self.bins[:, FAR_LOWEST] = slot.NEVER
@@ -213,7 +213,7 @@ class PhaseRun(LoopRun):
         out = self.shard.edges(incoming=False, weighted=is_weighted)
         incoming = self.shard.edges(incoming=True, weighted=is_weighted) if source.uses_in_edges else out
         if source.flow.ordered is None:  # stand-ins of the right types for what the loop does not touch
-            self.blocks, self.links, self.published = self.outbox, workspace.levels, workspace.levels
+            self.blocks, self.links, self.published = workspace.queue, workspace.levels, workspace.levels
             self.bins = self.trace
         return (
             self.control, self.work, self.trace, workspace.levels, self.knobs, *out, *incoming, workspace.queue,
@@ -281,7 +281,7 @@ class PhaseRun(LoopRun):
         """Double the arena of blocks, if vertices found no room in it; the list of published blocks grows with it."""
         if self.control[slot.HAS_SPILLED] == 0:
             return
-        count = len(self.blocks)
+        count = len(self.links)
         moved = 2 * (self.blocks.nbytes + self.links.nbytes + self.published.nbytes)  # old and new at once
         self.budget.check(self.nbytes + moved)
         self.peak_bytes = max(self.peak_bytes, self.nbytes + moved)
@@ -290,7 +290,7 @@ class PhaseRun(LoopRun):
         old, self.published = self.published, np.empty(4 * count, np.int64)
         self.published[:count], self.published[2 * count : 3 * count] = old[:count], old[count:]
         self.control[slot.PUBLISHED_AT] *= 2
-        self.room = self.needed_room = self.sizes.room_of_blocks(len(self.blocks))
+        self.room = self.needed_room = self.sizes.room_of_blocks(len(self.links))
 
     @property
     def peaks(self) -> list[int]:

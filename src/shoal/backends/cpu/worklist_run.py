@@ -19,6 +19,7 @@ from shoal.backends.base import Reason
 from shoal.backends.cpu.border import SPINS, SPINS_ON_SHARED_CORES, edge_ids_for
 from shoal.backends.cpu.device import Shard, Workspace
 from shoal.backends.cpu.kernels.ordered import BINS_ROW, ENTRIES, FAR_LOWEST, NONE, NUM_NEAR
+from shoal.backends.cpu.kernels.worklist import FOUND_TOGETHER
 from shoal.backends.cpu.loop_run import LoopRun
 from shoal.backends.cpu.phase_run import set_bits
 from shoal.backends.cpu.phases import LoadedPhase
@@ -102,10 +103,11 @@ class WorklistRun(LoopRun):
         self.control[slot.CURRENT] = slot.FIRST if source.has_priority else 0
         self.control[slot.JITTER] = self.jitter
         num_blocks = arena_blocks(num_owned)
-        shapes = [((num_blocks, ENTRIES), graph.indices.dtype), ((2 * num_blocks,), np.dtype(np.int64))]
+        shapes = [((num_blocks * ENTRIES,), graph.indices.dtype), ((num_blocks,), np.dtype(np.int64))]
         self.blocks, self.links = workspace.reserve("arena", shapes)  # kept: fresh memory costs as much as the work
         self.bins = np.full((1, BINS_ROW), NONE, np.int64)
         self.bins[:, FAR_LOWEST] = slot.NEVER
+        self.found = np.empty((2, FOUND_TOGETHER), np.int64)
         workspace.bitmap_a.fill(0)
         if part is not None:
             self.control[slot.DEVICE] = part.device
@@ -118,7 +120,7 @@ class WorklistRun(LoopRun):
         edges = shard.edges(incoming=False, weighted=source.uses_weights)
         self.arguments = (
             self.control, *edges, self.blocks, self.links, self.bins, workspace.bitmap_a, workspace.bitmap_b,
-            *state.values(), *between,
+            self.found, *state.values(), *between,
         )  # fmt: skip
         self.budget.check(self.nbytes)
 
@@ -150,7 +152,7 @@ class WorklistRun(LoopRun):
     @property
     def nbytes(self) -> int:
         """Memory of the run's buffers, the program's fields excluded."""
-        own = (self.control, self.blocks, self.links, self.bins, *self.others)
+        own = (self.control, self.blocks, self.links, self.bins, self.found, *self.others)
         return self.workspace.nbytes + sum(array.nbytes for array in own)
 
     @property

@@ -24,7 +24,7 @@ def _function(*arguments: Any) -> Any:
     raise TypeError("a backend's own function exists only in templates")
 
 
-RULE = WHERE = PRIORITY = FINISH = UNTIL = _hook
+RULE = GUARD = WHERE = PRIORITY = FINISH = UNTIL = _hook
 STORE = _hook  # keep the partial values of a block of vertices
 FETCH = _hook  # ask for the state of a vertex at the other end of an edge that will be looked at soon
 BEFORE = _hook  # the values that a push may change at a destination
@@ -68,6 +68,8 @@ IDENTITY = COMBINE = ZERO = ADD = _combiner
 
 IS_SHARDED = False  # there are several devices
 IS_RENUMBERED = False  # and each has its own numbers for vertices, first for those it owns
+HAS_GUARD = False  # the rule's first test can be asked of many edges before
+IS_STRICT = False  # a vertex is let in only when its priority falls
 HAS_PRIORITY = False  # work without supersteps goes by priority
 HAS_ON_SEND = HAS_ON_RECEIVE = False  # whether rules say where an item goes
 REACHES_ALL = False  # what is received may be combined at copies too

@@ -167,7 +167,7 @@ def _write_ordered(writer: PhaseWriter, operator: Operator) -> Statements:
     rules: list[Rule | None] = [rule, priority, where]
     number = writer.number(operator)
     names = {template: f"{template}_{number}" for template in _ORDERED_TEMPLATES}
-    options = {"HAS_WHERE": where is not None, "HAS_WEIGHTS": writer.is_weighted}
+    options = {"HAS_WHERE": where is not None, "HAS_WEIGHTS": writer.is_weighted, "IS_STRICT": False}
     for template, shared in _ORDERED_TEMPLATES.items():
         writer.kernel(ordered, template, operator, hooks, options, rules, names, shared=shared)
     state = tail([*writer.state(*rules), *(ORDERED_SHARED if writer.sharing is not None else ())])

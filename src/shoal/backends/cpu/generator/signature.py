@@ -22,7 +22,7 @@ SHARD_PARAMETERS = (
 )  # fmt: skip
 
 #: Parameters of a loop without supersteps, before the program's fields: see `shoal.backends.cpu.worklist_run`.
-WORK_PARAMETERS = ("control", "indptr", "indices", "weights", "blocks", "links", "bins", "waiting", "spill")
+WORK_PARAMETERS = ("control", "indptr", "indices", "weights", "blocks", "links", "bins", "waiting", "spill", "found")
 #: And behind them, where there are several devices.
 CHANNEL_PARAMETERS = (
     "world", "owner", "address", "global_ids", "listed", "dirty", "voices", "edge_ids", "hops", "channels", "mail_at",
@@ -49,7 +49,7 @@ def numba_signature(
     fixed = [
         types.int64, types.int64, words, words, array(np.int64, 2), words, array(np.float64),
         *graph, *graph,
-        array(vertex), bitmap, bitmap, bitmap, array(vertex, 2), array(vertex, 2), words, array(np.int64, 2), words,
+        array(vertex), bitmap, bitmap, bitmap, array(vertex, 2), array(vertex), words, array(np.int64, 2), words,
     ]  # fmt: skip
     own: list[Any] = []
     for name, declared in fields.items():
@@ -64,7 +64,8 @@ def numba_signature(
 
     ids, table, devices = array(vertex, readonly=True), array(np.int64, readonly=True), array(np.uint16, readonly=True)
     if source.is_asynchronous:
-        work = [types.int64, types.int64, words, *graph, array(vertex, 2), words, array(np.int64, 2), bitmap, bitmap]
+        work = [types.int64, types.int64, words, *graph, array(vertex), words, array(np.int64, 2), bitmap, bitmap,
+                array(np.int64, 2)]  # fmt: skip
         if source.flow.sharing is None:
             return types.void(*work, *own)
         between = [words, devices, ids, ids, array(vertex), bitmap, bitmap, array(edge, readonly=True), table, words,

@@ -18,6 +18,7 @@ from shoal.backends.loops.specialize import GLOBAL_IDS, RuleCall
 from shoal.backends.loops.values import Values
 from shoal.backends.loops.writer import PhaseWriter, field_name, mail_name, write_function
 from shoal.exchanges import Sharing
+from shoal.guards import find_guard
 from shoal.operators import Operator, Recording
 from shoal.program import Phase
 from shoal.rules import Rule
@@ -36,7 +37,7 @@ from shoal.backends.cpu.world import *
 from shoal.backends.cpu.kernels.ordered import *
 from shoal.backends.cpu.kernels.worklist import *
 '''
-_TEMPLATES = ("enter", "tidy", "visit_block")
+_TEMPLATES = ("enter", "is_waiting", "pass_on", "pass_on_found", "tidy", "visit_block")
 _BETWEEN_DEVICES = ("send_listed", "receive")
 _BINS = "blocks, links, bins, waiting, spill"
 
@@ -71,8 +72,10 @@ def _write_kernels(writer: PhaseWriter, step: Worklist, has_priority: bool) -> s
     rules: list[Rule | None] = [*step.rules, priority]
     if not operator.options["early_exit"]:
         where = None  # a push does not ask
+    guard = find_guard(operator.rules["rule"])
     hooks: dict[str, Any] = {
         "RULE": _alone(writer, operator.rules["rule"]),
+        "GUARD": _alone(writer, guard) if guard is not None else True,
         "WHERE": _alone(writer, where) if where is not None else True,
         "PRIORITY": _alone(writer, priority) if priority is not None else True,
         "FILTER": _alone(writer, step.filter.rules["rule"]) if step.filter is not None else True,
@@ -81,7 +84,8 @@ def _write_kernels(writer: PhaseWriter, step: Worklist, has_priority: bool) -> s
         **write_change_hooks(writer, operator),
     }
     options: dict[str, Any] = {
-        "HAS_WHERE": where is not None, "HAS_WEIGHTS": writer.is_weighted, "HAS_PRIORITY": has_priority,
+        "HAS_GUARD": guard is not None, "HAS_WHERE": where is not None, "HAS_WEIGHTS": writer.is_weighted,
+        "HAS_PRIORITY": has_priority, "IS_STRICT": has_priority and operator.options["unique"],
         "IS_RENUMBERED": writer.is_renumbered, "HAS_ON_SEND": "on_send" in operator.rules,
         "HAS_ON_RECEIVE": "on_receive" in operator.rules,
     }  # fmt: skip
@@ -98,7 +102,7 @@ def _write_kernels(writer: PhaseWriter, step: Worklist, has_priority: bool) -> s
     for template in (*templates, "work"):
         state = writer.kernel(kernels, template, operator, hooks, options, rules, names, extra, shared)
     first = "FIRST" if has_priority and is_shared else "NEVER - 1"
-    return f"work_{number}(control, {_BINS}, indptr, indices, weights, {first}{state})"
+    return f"work_{number}(control, {_BINS}, found, indptr, indices, weights, {first}{state})"
 
 
 def _alone(writer: PhaseWriter, rule: Rule) -> RuleCall:

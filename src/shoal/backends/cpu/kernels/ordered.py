@@ -1,11 +1,12 @@
 # SPDX-License-Identifier: Apache-2.0
 """Advance by priority: buckets per thread, emptied lowest first (delta-stepping, if the priority is distance / delta).
 
-A bin of a thread is a chain of blocks of vertices.  Blocks come from one arena (``blocks``; ``links[2 * block]`` is the
-next block of the chain, ``links[2 * block + 1]`` the number of entries) and return to the free chain of the thread that
-emptied them.  Each thread's row of ``bins``: for every bin its newest block, then the free chain and the lowest
-priority in the far bin.  Bin of a priority p: p modulo NUM_NEAR while p < CURRENT + NUM_NEAR, else the far bin, which
-is sorted in when its turn comes.  What has fallen below CURRENT goes next.
+A bin of a thread is a chain of blocks of vertices, all full but the newest.  Blocks are ENTRIES places each of one
+arena (``blocks``) and return to the free chain of the thread that emptied them.  An *end* is the place behind a block's
+last entry, and so says which block it is and how many entries it has; 0 is no block's.  Each thread's row of ``bins``:
+for every bin the end of its newest block, then the free chain and the lowest priority in the far bin; ``links[block]``
+is the end of the next block of the chain.  Bin of a priority p: p modulo NUM_NEAR while p < CURRENT + NUM_NEAR, else
+the far bin, which is sorted in when its turn comes.  What has fallen below CURRENT goes next.
 
 Every vertex that the rule lets in gets an entry and its bit in ``waiting``.  Whoever comes to an entry takes the bit;
 an entry without it is stale, as its vertex went with another one since.  The bit is set after the rule has written and
@@ -66,6 +67,7 @@ from shoal.backends.loops.hooks import (
     HAS_WEIGHTS,
     HAS_WHERE,
     IS_SHARDED,
+    IS_STRICT,
     PRIORITY,
     RULE,
     WHERE,
@@ -78,12 +80,15 @@ from shoal.backends.loops.hooks import (
 
 NUM_NEAR = 256  # bins within reach of CURRENT; a power of two; more only lengthens the search for the lowest
 FAR = NUM_NEAR
-FREE = NUM_NEAR + 1  # head of the thread's free chain
-FAR_LOWEST = NUM_NEAR + 2  # lowest priority in the far bin
+LATE = NUM_NEAR + 1  # what has fallen below CURRENT, where bits do not say what is stale
+FREE = NUM_NEAR + 2  # the end of the first block of the thread's free chain
+FAR_LOWEST = NUM_NEAR + 3  # lowest priority in the far bin
 BINS_ROW = NUM_NEAR + 8
-NONE = -1
+NONE = 0
+NO_ROOM = -1
 
-ENTRIES = 64  # vertices per block: 256 bytes, long enough to stream, short enough to share out a bucket of hubs
+ENTRY_BITS = 6
+ENTRIES = 1 << ENTRY_BITS  # vertices per block: 256 bytes, long enough to stream, short enough to share out hubs
 # A thread goes on alone with what it added to the current bucket for this many edges: a superstep's two barriers cost
 # as much as some hundred relaxations, and on a road network a bucket has hardly more.
 ALONE_EDGES = 4096
@@ -100,24 +105,36 @@ def bounded(priority):
 
 
 @inner
-def take_block(control, links, bins, thread):
-    """Return an empty block, or NONE when the arena is full."""
-    block = bins[thread, FREE]
-    if block != NONE:
-        bins[thread, FREE] = links[2 * block]
-        return block
-    block = fetch_add(control, BLOCKS_USED, 1)
-    if 2 * block >= links.shape[0]:
-        fetch_add(control, BLOCKS_USED, -1)
-        return NONE
-    return block
+def block_of(end):
+    """Return the block that ends there."""
+    return nonnegative((end - 1) >> ENTRY_BITS)
 
 
 @inner
-def free_block(links, bins, thread, block):
+def begin_of(end):
+    """Return the place of the first entry of the block that ends there."""
+    return nonnegative((end - 1) & ~(ENTRIES - 1))
+
+
+@inner
+def take_block(control, links, bins, thread):
+    """Return the begin of an empty block, or NO_ROOM when the arena is full."""
+    end = bins[thread, FREE]
+    if end != NONE:
+        bins[thread, FREE] = links[block_of(end)]
+        return begin_of(end)
+    block = fetch_add(control, BLOCKS_USED, 1)
+    if block >= links.shape[0]:
+        fetch_add(control, BLOCKS_USED, -1)
+        return NO_ROOM
+    return block * ENTRIES
+
+
+@inner
+def free_block(links, bins, thread, end):
     """Return a block to the thread's free chain."""
-    links[2 * block] = bins[thread, FREE]
-    bins[thread, FREE] = block
+    links[block_of(end)] = bins[thread, FREE]
+    bins[thread, FREE] = end
 
 
 @inner
@@ -137,33 +154,34 @@ def add_entry(control, blocks, links, bins, spill, thread, current, vertex, prio
         column = priority & (NUM_NEAR - 1)
     elif priority < bins[thread, FAR_LOWEST]:
         bins[thread, FAR_LOWEST] = priority
-    column = nonnegative(column)
-    block = bins[thread, column]
-    count = ENTRIES if block == NONE else links[2 * nonnegative(block) + 1]
-    if count == ENTRIES:
+    add_to_bin(control, blocks, links, bins, spill, thread, nonnegative(column), vertex, priority)
+
+
+@inner
+def add_to_bin(control, blocks, links, bins, spill, thread, column, vertex, priority):
+    """Enter a vertex into one of the thread's bins."""
+    place = bins[thread, column]
+    if place & (ENTRIES - 1) == 0:  # there is no block, or it is full
         fresh = take_block(control, links, bins, thread)
-        if fresh == NONE:
+        if fresh == NO_ROOM:
             spill_entry(control, spill, vertex, priority)
             return
-        links[2 * nonnegative(fresh)] = block
-        bins[thread, column] = fresh
-        block = fresh
-        count = 0
-    block = nonnegative(block)
-    blocks[block, nonnegative(count)] = vertex
-    links[2 * block + 1] = count + 1
+        links[nonnegative(fresh >> ENTRY_BITS)] = place
+        place = fresh
+    blocks[nonnegative(place)] = vertex
+    bins[thread, column] = place + 1
 
 
 @inner
 def publish(control, links, bins, thread, column, published, base):
     """Hand the blocks of one bin to all threads, for the next superstep."""
-    block = bins[thread, column]
+    end = bins[thread, column]
     bins[thread, column] = NONE
     entries = 0
-    while block != NONE:
-        published[base + fetch_add(control, OUTPUT, 1)] = block
-        entries += links[2 * block + 1]
-        block = links[2 * block]
+    while end != NONE:
+        published[base + fetch_add(control, OUTPUT, 1)] = end
+        entries += end - begin_of(end)
+        end = links[block_of(end)]
     fetch_add(control, ENTERED, entries)
 
 
@@ -192,12 +210,12 @@ def settle_buckets(control, published):
 
 @inner
 def next_own(control, links, bins, thread, column, is_allowed):
-    """Return a block that this thread added to the current bucket itself, or NONE."""
-    block = bins[thread, column]
-    if block == NONE or not is_allowed or load(control, STOP) != 0:
+    """Return the end of a block that this thread added to the current bucket itself, or NONE."""
+    end = bins[thread, column]
+    if end == NONE or not is_allowed or load(control, STOP) != 0:
         return NONE
-    bins[thread, column] = links[2 * block]
-    return block
+    bins[thread, column] = links[block_of(end)]
+    return end
 
 
 def enter(control, blocks, links, bins, waiting, spill, thread, current, vertex, STATE):
@@ -207,25 +225,30 @@ def enter(control, blocks, links, bins, waiting, spill, thread, current, vertex,
 
 
 @inner
-def prefetch_rows(blocks, block, entry, count, indptr, indices, weights, has_weights):
+def prefetch_rows(blocks, place, end, indptr, indices, weights, has_weights):
     """Begin to load the row of a vertex that will soon be visited, and where that of a later one is."""
-    if entry + 2 * AHEAD_ENTRIES < count:
-        prefetch(indptr, nonnegative(np.int64(blocks[block, entry + 2 * AHEAD_ENTRIES])))
-    if entry + AHEAD_ENTRIES < count:
-        row = nonnegative(np.int64(indptr[nonnegative(np.int64(blocks[block, entry + AHEAD_ENTRIES]))]))
-        prefetch(indices, row)
-        if has_weights:
-            prefetch(weights, row)
+    if place + 2 * AHEAD_ENTRIES < end:
+        prefetch(indptr, nonnegative(np.int64(blocks[nonnegative(place + 2 * AHEAD_ENTRIES)])))
+    if place + AHEAD_ENTRIES < end:
+        prefetch_row(blocks, place + AHEAD_ENTRIES, indptr, indices, weights, has_weights)
 
 
-def relax_block(num_threads, control, blocks, links, bins, waiting, spill, thread, current, block, indptr, indices,
+@inner
+def prefetch_row(blocks, place, indptr, indices, weights, has_weights):
+    """Begin to load the row of a vertex."""
+    row = nonnegative(np.int64(indptr[nonnegative(np.int64(blocks[nonnegative(place)]))]))
+    prefetch(indices, row)
+    if has_weights:
+        prefetch(weights, row)
+
+
+def relax_block(num_threads, control, blocks, links, bins, waiting, spill, thread, current, end, indptr, indices,
                 weights, STATE, SHARED):  # fmt: skip
     """Visit the edges of a block's vertices but the stale, enter the destinations the rule lets in, free the block."""
     visited = 0
-    count = links[2 * block + 1]
-    for entry in range(count):
-        prefetch_rows(blocks, block, entry, count, indptr, indices, weights, HAS_WEIGHTS)
-        src = nonnegative(np.int64(blocks[block, entry]))
+    for place in range(begin_of(end), end):
+        prefetch_rows(blocks, place, end, indptr, indices, weights, HAS_WEIGHTS)
+        src = nonnegative(np.int64(blocks[place]))
         if not take_bit(waiting, src):
             continue
         if bounded(PRIORITY(vertex=src)) > current:
@@ -250,24 +273,24 @@ def relax_block(num_threads, control, blocks, links, bins, waiting, spill, threa
                     if control[SHARES_OWN] != 0 and tell(voices, dst, True, True, dirty, num_threads):
                         note(control, border, dst)
                 enter(control, blocks, links, bins, waiting, spill, thread, current, dst, STATE)
-    free_block(links, bins, thread, block)
+    free_block(links, bins, thread, end)
     return visited
 
 
 def sort_in(control, blocks, links, bins, waiting, spill, thread, current, STATE):
     """Enter the vertices of the far bin again, now that ``current`` has come nearer; drop the stale ones."""
-    block = bins[thread, FAR]
+    end = bins[thread, FAR]
     bins[thread, FAR] = NONE
     bins[thread, FAR_LOWEST] = NEVER
-    while block != NONE:
-        following = links[2 * block]
-        for entry in range(links[2 * block + 1]):
-            vertex = nonnegative(np.int64(blocks[block, entry]))
-            if has_bit(waiting, vertex):
-                priority = bounded(PRIORITY(vertex=vertex))
+    while end != NONE:
+        following = links[block_of(end)]
+        for place in range(begin_of(end), end):
+            vertex = nonnegative(np.int64(blocks[place]))
+            priority = bounded(PRIORITY(vertex=vertex))
+            if priority >= current if IS_STRICT else has_bit(waiting, vertex):
                 add_entry(control, blocks, links, bins, spill, thread, current, vertex, priority)
-        free_block(links, bins, thread, block)
-        block = following
+        free_block(links, bins, thread, end)
+        end = following
 
 
 def take_spilled(thread, num_threads, control, blocks, links, bins, waiting, spill, current, STATE):
@@ -337,15 +360,15 @@ def ordered_push(thread, num_threads, control, work, number, blocks, links, bins
     while True:
         piece, turn = next_piece(control, work, number, turn, thread, num_threads, control[NUM_PUBLISHED])
         if piece >= 0:
-            block = published[nonnegative(base + piece)]
+            end = published[nonnegative(base + piece)]
             limit = visited + ALONE_EDGES
         else:
-            block = next_own(control, links, bins, thread, column, visited < limit)
-        if block == NONE:
+            end = next_own(control, links, bins, thread, column, visited < limit)
+        if end == NONE:
             break
         visited += relax_block(
-            num_threads, control, blocks, links, bins, waiting, spill, thread, current, nonnegative(block), indptr,
-            indices, weights, STATE, SHARED
+            num_threads, control, blocks, links, bins, waiting, spill, thread, current, end, indptr, indices, weights,
+            STATE, SHARED
         )  # fmt: skip
     fetch_add(control, EDGES, visited)
 
@@ -356,15 +379,20 @@ __all__ = [
     "FAR",
     "FAR_LOWEST",
     "FIRST",
+    "LATE",
     "NEVER",
     "NONE",
     "NUM_NEAR",
     "add_entry",
+    "add_to_bin",
     "agree_on_lowest",
+    "begin_of",
+    "block_of",
     "bounded",
     "free_block",
     "lowest_bin",
     "next_own",
+    "prefetch_row",
     "prefetch_rows",
     "publish",
     "settle_buckets",

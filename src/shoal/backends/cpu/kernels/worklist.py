@@ -2,7 +2,9 @@
 """Templates of work without supersteps: each device is one thread that receives, takes, visits, sends and waits.
 
 What waits to be visited is in bins as those of `shoal.backends.cpu.kernels.ordered`: blocks of an arena, with a bit in
-``waiting`` per vertex.  Without priorities a bin is a generation: what is entered goes behind all that is there.
+``waiting`` per vertex.  Without priorities a bin is a generation: what is entered goes behind all that is there.  Where
+rules let a vertex in only when its priority falls (IS_STRICT), there are no bits: an entry whose vertex has another
+priority than its bin is stale, and what has fallen below CURRENT has a bin of its own, LATE.
 Whatever the arena cannot take is in the bitmap ``spill``; `tidy` then throws out what is stale and enters the rest
 anew: the arena has room for every vertex twice, so that there always is some.
 
@@ -30,18 +32,23 @@ from shoal.backends.cpu.intrinsics import (
     load,
     nanoseconds,
     nonnegative,
+    prefetch,
     store,
     trailing_zeros,
 )
 from shoal.backends.cpu.kernels.ordered import (
     FAR,
     FAR_LOWEST,
+    LATE,
     NONE,
     NUM_NEAR,
     add_entry,
+    add_to_bin,
+    begin_of,
+    block_of,
     bounded,
     free_block,
-    prefetch_rows,
+    prefetch_row,
     sort_in,
 )
 from shoal.backends.cpu.runtime import has_bit
@@ -78,6 +85,8 @@ from shoal.backends.loops.hooks import (
     BEFORE,
     CHANGED,
     FILTER,
+    GUARD,
+    HAS_GUARD,
     HAS_ON_RECEIVE,
     HAS_ON_SEND,
     HAS_PRIORITY,
@@ -86,6 +95,7 @@ from shoal.backends.loops.hooks import (
     IS_CERTAIN,
     IS_RENUMBERED,
     IS_SHARDED,
+    IS_STRICT,
     ITEM_BYTES,
     MERGE,
     ON_RECEIVE,
@@ -113,6 +123,11 @@ from shoal.worklists import KEEP, PASS
 # Listed vertices that are sent at once: enough to share the cost of telling the receiver, few enough not to keep it
 # waiting.
 SENT_TOGETHER = 256
+# Edges that a guard has let pass are visited when there are so many, or the block ends: as many as stay in the first
+# cache with what they lead to.
+FOUND_TOGETHER = 512
+# Vertices whose row of edges is fetched before its turn; where it begins was asked for when they were entered.
+AHEAD_ENTRIES = 8
 # Priorities that one rise of the threshold takes in.  At every rise devices wait for one another; a device that runs
 # ahead of others does what they make useless.  Two devices, a grid and New York's roads: with 1 and 4 they wait a tenth
 # of the time more, with 64 they visit up to a seventh more vertices.
@@ -136,8 +151,17 @@ def dawdle(control):
 
 
 @inner
+def add_listed(control, listed, vertex):
+    """List a vertex for others."""
+    listed[nonnegative(control[LISTED_END] % listed.shape[0])] = vertex
+    control[LISTED_END] += 1
+
+
+@inner
 def lowest_waiting(bins, current):
-    """Return the lowest priority that may have entries; NEVER without any."""
+    """Return the lowest priority that may have entries, which what is late goes with; NEVER without any."""
+    if bins[0, LATE] != NONE:
+        return current
     for priority in range(current, current + NUM_NEAR):
         if bins[0, nonnegative(priority & (NUM_NEAR - 1))] != NONE:
             return min(priority, bins[0, FAR_LOWEST])
@@ -147,26 +171,43 @@ def lowest_waiting(bins, current):
 def enter(control, blocks, links, bins, waiting, spill, vertex, STATE):
     """Let a vertex of this device's wait."""
     current = control[CURRENT]
-    is_new = mark(waiting, vertex, 1)
-    if HAS_PRIORITY:
-        add_entry(control, blocks, links, bins, spill, 0, current, vertex, bounded(PRIORITY(vertex=vertex)))
-    elif is_new:
-        add_entry(control, blocks, links, bins, spill, 0, current, vertex, current + 1)
+    if IS_STRICT:
+        priority = bounded(PRIORITY(vertex=vertex))
+        if priority < current:
+            add_to_bin(control, blocks, links, bins, spill, 0, LATE, vertex, priority)
+        else:
+            add_entry(control, blocks, links, bins, spill, 0, current, vertex, priority)
+    else:
+        is_new = mark(waiting, vertex, 1)
+        if HAS_PRIORITY:
+            add_entry(control, blocks, links, bins, spill, 0, current, vertex, bounded(PRIORITY(vertex=vertex)))
+        elif is_new:
+            add_entry(control, blocks, links, bins, spill, 0, current, vertex, current + 1)
+
+
+def is_waiting(waiting, vertex, column, current, STATE):
+    """Whether a vertex that has an entry in a bin waits; if not, it went with another entry since."""
+    if IS_STRICT:
+        priority = bounded(PRIORITY(vertex=vertex))
+        if column == FAR:
+            return priority > current
+        return column == LATE or priority == current + ((column - current) & (NUM_NEAR - 1))
+    return has_bit(waiting, vertex)
 
 
 def tidy(control, blocks, links, bins, waiting, spill, STATE):
     """Enter every vertex that waits once: those of the spill bitmap, and those of all bins."""
-    for column in range(FAR + 1):
-        block = bins[0, column]
+    for column in range(LATE + 1):
+        end = bins[0, column]
         bins[0, column] = NONE
-        while block != NONE:
-            following = links[2 * block]
-            for entry in range(links[2 * block + 1]):
-                vertex = nonnegative(np.int64(blocks[block, entry]))
-                if has_bit(waiting, vertex):
+        while end != NONE:
+            following = links[block_of(end)]
+            for place in range(begin_of(end), end):
+                vertex = nonnegative(np.int64(blocks[place]))
+                if is_waiting(waiting, vertex, column, control[CURRENT], STATE):
                     mark(spill, vertex, 1)
-            free_block(links, bins, 0, block)
-            block = following
+            free_block(links, bins, 0, end)
+            end = following
     bins[0, FAR_LOWEST] = NEVER
     control[SPILLED] = 0
     for word in range(spill.shape[0]):
@@ -175,29 +216,74 @@ def tidy(control, blocks, links, bins, waiting, spill, STATE):
         while bits != 0:
             vertex = nonnegative((word << 6) + np.int64(trailing_zeros(bits)))
             bits &= bits - np.uint64(1)
-            unmark(waiting, vertex, 1)
+            if not IS_STRICT:
+                unmark(waiting, vertex, 1)
             enter(control, blocks, links, bins, waiting, spill, vertex, STATE)
 
 
-def visit_block(control, blocks, links, bins, waiting, spill, block, indptr, indices, weights, STATE, SHARED):
+def pass_on(control, blocks, links, bins, waiting, spill, src, dst, edge, indptr, weights, STATE, SHARED):
+    """Visit an edge: let its destination wait, or list it for its owner, if the rule says so."""
+    if HAS_WHERE and not WHERE(vertex=dst):
+        return
+    if IS_SHARDED:
+        is_copy = dst >= control[NUM_OWNED] if IS_RENUMBERED else owner[dst] != control[DEVICE]
+        if is_copy:
+            before = BEFORE(vertex=dst)
+            joins = RULE(src=src, dst=dst, edge=edge)
+            changed = CHANGED(vertex=dst, before=before)
+            if HAS_ON_SEND:
+                if not joins and not changed:
+                    return
+                if ON_SEND(vertex=dst, is_owned=False) & PASS == 0:
+                    return
+            if tell(voices, dst, joins, changed, dirty, 1):
+                add_listed(control, listed, dst)
+            return
+    if RULE(src=src, dst=dst, edge=edge) and FILTER(vertex=dst):
+        if HAS_ON_SEND:
+            flags = ON_SEND(vertex=dst, is_owned=True)
+            if IS_SHARDED:
+                if flags & PASS != 0 and tell(voices, dst, True, True, dirty, 1):
+                    add_listed(control, listed, dst)
+            if flags & KEEP == 0:
+                return
+        prefetch(indptr, dst)
+        enter(control, blocks, links, bins, waiting, spill, dst, STATE)
+
+
+def pass_on_found(control, blocks, links, bins, waiting, spill, found, num_found, indptr, indices, weights, STATE,
+                  SHARED):  # fmt: skip
+    """Visit the edges that were found to be worth it."""
+    for place in range(num_found):
+        src = nonnegative(found[0, place])
+        edge = nonnegative(found[1, place])
+        dst = nonnegative(np.int64(indices[edge]))
+        pass_on(control, blocks, links, bins, waiting, spill, src, dst, edge, indptr, weights, STATE, SHARED)
+
+
+def visit_block(control, blocks, links, bins, waiting, spill, found, column, end, indptr, indices, weights, STATE,
+                SHARED):  # fmt: skip
     """Visit the vertices of a block that still wait, and free it."""
     visited = 0
     items = 0
+    num_found = nonnegative(0)
     current = control[CURRENT]
-    device = control[DEVICE]
-    num_owned = control[NUM_OWNED]
-    count = links[2 * block + 1]
-    for entry in range(count):
-        prefetch_rows(blocks, block, entry, count, indptr, indices, weights, HAS_WEIGHTS)
-        src = nonnegative(np.int64(blocks[block, entry]))
-        if not has_bit(waiting, src):
+    begin = begin_of(end)
+    for place in range(begin, min(begin + AHEAD_ENTRIES, end)):
+        prefetch_row(blocks, place, indptr, indices, weights, HAS_WEIGHTS)
+    for place in range(begin, end):
+        if place + AHEAD_ENTRIES < end:
+            prefetch_row(blocks, place + AHEAD_ENTRIES, indptr, indices, weights, HAS_WEIGHTS)
+        src = nonnegative(np.int64(blocks[place]))
+        if not is_waiting(waiting, src, column, current, STATE):
             continue
-        if HAS_PRIORITY:
-            priority = bounded(PRIORITY(vertex=src))
-            if priority > current:
-                add_entry(control, blocks, links, bins, spill, 0, current, src, priority)
-                continue
-        unmark(waiting, src, 1)
+        if not IS_STRICT:
+            if HAS_PRIORITY:
+                priority = bounded(PRIORITY(vertex=src))
+                if priority > current:
+                    add_entry(control, blocks, links, bins, spill, 0, current, src, priority)
+                    continue
+            unmark(waiting, src, 1)
         items += 1
         TAKE_UP(vertex=src)
         start = nonnegative(np.int64(indptr[src]))
@@ -205,33 +291,20 @@ def visit_block(control, blocks, links, bins, waiting, spill, block, indptr, ind
         visited += stop - start
         for edge in range(start, stop):
             dst = nonnegative(np.int64(indices[edge]))
-            if HAS_WHERE and not WHERE(vertex=dst):
-                continue
-            if IS_SHARDED:
-                is_copy = dst >= num_owned if IS_RENUMBERED else owner[dst] != device
-                if is_copy:
-                    before = BEFORE(vertex=dst)
-                    joins = RULE(src=src, dst=dst, edge=edge)
-                    if HAS_ON_SEND:
-                        if not joins and not CHANGED(vertex=dst, before=before):
-                            continue
-                        if ON_SEND(vertex=dst, is_owned=False) & PASS == 0:
-                            continue
-                    if tell(voices, dst, joins, CHANGED(vertex=dst, before=before), dirty, 1):
-                        listed[nonnegative(control[LISTED_END] % listed.shape[0])] = dst
-                        control[LISTED_END] += 1
-                    continue
-            if RULE(src=src, dst=dst, edge=edge) and FILTER(vertex=dst):
-                if HAS_ON_SEND:
-                    flags = ON_SEND(vertex=dst, is_owned=True)
-                    if IS_SHARDED:
-                        if flags & PASS != 0 and tell(voices, dst, True, True, dirty, 1):
-                            listed[nonnegative(control[LISTED_END] % listed.shape[0])] = dst
-                            control[LISTED_END] += 1
-                    if flags & KEEP == 0:
-                        continue
-                enter(control, blocks, links, bins, waiting, spill, dst, STATE)
-    free_block(links, bins, 0, block)
+            if HAS_GUARD:
+                found[0, num_found] = src
+                found[1, num_found] = edge
+                num_found = nonnegative(num_found + GUARD(src=src, dst=dst, edge=edge))
+                if num_found == FOUND_TOGETHER:
+                    pass_on_found(control, blocks, links, bins, waiting, spill, found, num_found, indptr, indices,
+                                  weights, STATE, SHARED)  # fmt: skip
+                    num_found = nonnegative(0)
+            else:
+                pass_on(control, blocks, links, bins, waiting, spill, src, dst, edge, indptr, weights, STATE, SHARED)
+    if HAS_GUARD:
+        pass_on_found(control, blocks, links, bins, waiting, spill, found, num_found, indptr, indices, weights, STATE,
+                      SHARED)  # fmt: skip
+    free_block(links, bins, 0, end)
     control[EDGES] += visited
     control[WORK_ITEMS] += items
 
@@ -255,8 +328,7 @@ def send_listed(control, STATE, SHARED):
         pair = nonnegative(device * devices + hops[nonnegative(np.int64(owner[vertex]))])
         written = channels[nonnegative(pair * 2 * LINE + 1)]  # the sender's own count runs ahead of what it has told
         if written - load(channels, nonnegative(pair * 2 * LINE + LINE)) >= mail_room[pair]:
-            listed[nonnegative(control[LISTED_END] % length)] = vertex
-            control[LISTED_END] += 1
+            add_listed(control, listed, vertex)
             continue
         slot = nonnegative(mail_at[pair] + (written & (mail_room[pair] - 1)))
         name = vertex
@@ -320,8 +392,7 @@ def receive(control, blocks, links, bins, waiting, spill, STATE, SHARED):
                     continue
                 changed = MERGE(slot=slot, vertex=vertex, is_alone=True)
                 if flags & PASS != 0 and tell(voices, vertex, joins and changed, changed, dirty, 1):
-                    listed[nonnegative(control[LISTED_END] % listed.shape[0])] = vertex
-                    control[LISTED_END] += 1
+                    add_listed(control, listed, vertex)
                 if flags & KEEP != 0 and is_owned and joins and changed and FILTER(vertex=vertex):
                     enter(control, blocks, links, bins, waiting, spill, vertex, STATE)
                 continue
@@ -330,8 +401,7 @@ def receive(control, blocks, links, bins, waiting, spill, STATE, SHARED):
                 changed = changed or joins
             if np.int64(owner[vertex]) != device:
                 if tell(voices, vertex, joins and changed, changed, dirty, 1):
-                    listed[nonnegative(control[LISTED_END] % listed.shape[0])] = vertex
-                    control[LISTED_END] += 1
+                    add_listed(control, listed, vertex)
             elif joins and changed and FILTER(vertex=vertex):
                 enter(control, blocks, links, bins, waiting, spill, vertex, STATE)
         store(channels, nonnegative(place + LINE), written)
@@ -398,7 +468,7 @@ def await_work(control, world, channels, lowest, threshold):
     return found
 
 
-def work(control, blocks, links, bins, waiting, spill, indptr, indices, weights, threshold, STATE, SHARED):
+def work(control, blocks, links, bins, waiting, spill, found, indptr, indices, weights, threshold, STATE, SHARED):
     """Receive, visit, send and wait, until nothing is left on any device."""
     while load(control, STOP) == 0:
         dawdle(control)
@@ -413,10 +483,14 @@ def work(control, blocks, links, bins, waiting, spill, indptr, indices, weights,
                 sort_in(control, blocks, links, bins, waiting, spill, 0, lowest, STATE)
                 continue
             column = nonnegative(lowest & (NUM_NEAR - 1))
-            block = nonnegative(bins[0, column])
-            bins[0, column] = links[2 * block]
+            if IS_STRICT:
+                if bins[0, LATE] != NONE:
+                    column = nonnegative(LATE)
+            end = bins[0, column]
+            bins[0, column] = links[block_of(end)]
             visit_block(
-                control, blocks, links, bins, waiting, spill, block, indptr, indices, weights, STATE, SHARED
+                control, blocks, links, bins, waiting, spill, found, column, end, indptr, indices, weights, STATE,
+                SHARED
             )  # fmt: skip
             if IS_SHARDED:
                 if control[LISTED_END] - control[LISTED_BEGIN] >= SENT_TOGETHER or bins[0, column] == NONE:
@@ -435,10 +509,13 @@ def work(control, blocks, links, bins, waiting, spill, indptr, indices, weights,
 
 # What generated modules call as it is; the templates they have copies of.
 __all__ = [
+    "AHEAD_ENTRIES",
+    "FOUND_TOGETHER",
     "KEEP",
     "PASS",
     "SENT_TOGETHER",
     "WINDOW",
+    "add_listed",
     "await_work",
     "channel_of",
     "dawdle",
