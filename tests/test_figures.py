@@ -148,6 +148,7 @@ def test_figures_keep_their_bounds():
         ("memory", "--scale 8 --repetitions 1", 8),
         ("user_program", "--scale 8 --repetitions 1", 8),
         ("gpu_user_program", "--scale 8 --repetitions 2 --devices cpu", 15),
+        ("stealing_decisions", "--devices 2 3 --repetitions 3 --solved 2", 11),
         ("devices", "--scale 8 --memory-scale 8 --repetitions 1 --path-length 50 --data missing", 10),
     ],
 )
