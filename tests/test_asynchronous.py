@@ -17,6 +17,7 @@ from pairwise import all_pairs
 from shoal import Constant, Phase, Program, Scalar, Vertex, add, advance, atomic, compute, filter, minimum, rule, update
 from shoal.backends.cpu import worklist_run
 from shoal.backends.cpu.worklist_run import WorklistRun
+from shoal.backends.loops import control as slot
 from shoal.config import AXES
 from shoal.memory import estimate_memory
 from shoal.program import bit_or, first, maximum
@@ -165,6 +166,47 @@ def test_a_full_arena_is_tidied(devices, monkeypatch):
     assert_same(
         shoal.sssp(graph, 0, delta=1e6, execution="async", devices=devices).distance, shoal.sssp(graph, 0).distance
     )
+
+
+@pytest.mark.parametrize("devices", ["cpu:1x1", "cpu:3x1"])
+def test_a_full_arena_is_tidied_where_no_marks_say_what_is_stale(devices, monkeypatch):
+    """Most vertices have entries in several bins, as they are found nearer before their turn comes."""
+    monkeypatch.setattr(worklist_run, "arena_blocks", lambda num_owned: num_owned // 64 + 60)
+    monkeypatch.setattr(worklist_run.WorklistRun, "jitter", 3)
+    end, is_full = worklist_run.WorklistRun.end, []
+
+    def look(run):
+        is_full.append(run.control[slot.BLOCKS_USED] == len(run.links))
+        return end(run)
+
+    monkeypatch.setattr(worklist_run.WorklistRun, "end", look)
+    graph = random_graph(3000, 40_000, seed=6, weights="int32")
+    expected = shoal.run(Levels(), graph, execution="bsp")
+    for partition in ("random", "segment"):
+        found = shoal.run(Levels(), graph, execution="async", devices=devices, partition=partition)
+        assert_same(found.distance, expected.distance)
+    assert all(is_full)
+
+
+class Levels(Program):
+    """Shortest paths in which every distance is a priority of its own."""
+
+    distance = Vertex("int64", fill=2**60, combine=minimum)
+
+    def start(self):
+        self.distance[0] = 0
+        return [0]
+
+    @rule
+    def own(vertex, distance):
+        return distance[vertex]
+
+    @rule
+    def relax(src, dst, weight, distance):
+        return atomic.min(distance, dst, distance[src] + weight)
+
+    def step(self, frontier):
+        return advance(frontier, self.relax, priority=self.own, unique=True)
 
 
 # Priorities

@@ -124,7 +124,7 @@ class Footprint:
 
         sizes, count = self.sizes, self.num_devices
         sharings = [sharing_of(program, phase, self.config.direction) for phase in program.phases()]
-        duplication = choose(sharings, self.config).duplication
+        duplication = choose(sharings, self.config, "cpu", count).duplication
         is_renumbered = duplication == "one-hop"
         num_local = sizes.num_vertices
         if is_renumbered:

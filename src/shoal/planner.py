@@ -113,7 +113,7 @@ def compare_strategies(
     config = RunConfig(devices=f"cpu:{num_devices}", fanout=fanout, partition_seed=partition_seed)
     program = PROGRAMS[algorithm](graph)
     sharings = [sharing_of(program, phase, config.direction) for phase in program.phases()]
-    auto = choose(sharings, config)
+    auto = choose(sharings, config, "cpu", num_devices)
     footprints = {duplication: Footprint(sizes_of(graph), config, duplication) for duplication in DUPLICATIONS}
     runs: list[PlannedRun] = []
     impossible: dict[str, str] = {}
@@ -137,7 +137,8 @@ def _allowed(sharings: list[Sharing], config: RunConfig) -> Iterator[tuple[str, 
         if (("duplication", duplication), ("communication", communication)) in REFUSED:
             continue
         try:
-            choose(sharings, replace(config, duplication=duplication, communication=communication))
+            asked = replace(config, duplication=duplication, communication=communication)
+            choose(sharings, asked, "cpu", parse_devices(config.devices).num_devices)
         except ArgumentError:
             continue
         yield duplication, communication

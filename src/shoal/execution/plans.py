@@ -63,7 +63,7 @@ def plan_of(program: Program, placed: Placed, config: RunConfig) -> Plan:
     types = graph_types(placed.graph)
     wanted: Any = (placed.kind, config.direction, config.load_balance, config.execution, config.priority)
     if placed.num_devices > 1:
-        wanted = (*wanted, config.duplication, config.communication)
+        wanted = (*wanted, placed.num_devices, config.duplication, config.communication)
     try:
         attributes = vars(program).items()
         key = (type(program), *((name, _identity(value)) for name, value in attributes), types, wanted)
@@ -100,7 +100,8 @@ def _make_plan(program: Program, placed: Placed, types: Types, config: RunConfig
         _check_direction(program, phases, config.direction)
     choices = SINGLE
     if placed.num_devices > 1:
-        choices = choose([sharing_of(program, phase, config.direction) for phase in phases], config)
+        sharings = [sharing_of(program, phase, config.direction) for phase in phases]
+        choices = choose(sharings, config, placed.kind, placed.num_devices)
     backend = find_backend(placed.kind)
     how = (config.direction, choices.duplication, config.load_balance)
     priorities = [priority_of(program, phase, config) for phase in phases]

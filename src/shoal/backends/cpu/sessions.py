@@ -76,6 +76,7 @@ class ManyDevices:
         self.vertex_names = [name for name, declared in fields.items() if isinstance(declared, Vertex)]
         self.parts = [shard.part for shard in shards if shard.part is not None]
         self.states = [self._make_state(i, state) for i in range(len(shards))]
+        self.mentioned = [self._mentioned(i) for i in range(len(shards))]
         run_threads(self._scatter, self._num_threads, state)
 
     @property
@@ -94,28 +95,40 @@ class ManyDevices:
                   for name, declared in self.fields.items() if name not in arrays}  # fmt: skip
         return {name: arrays[name] if name in arrays else others[name] for name in self.fields}
 
+    def _mentioned(self, peer: int) -> np.ndarray | None:
+        """Return the copies that a device's edges mention, if it needs no others and picking them out pays; else None.
+
+        Without supersteps items go straight to their owners, and no rule reads what lies elsewhere.
+        """
+        is_direct = self.schedule.is_routed and all(code.source.is_asynchronous for _, code in self.phases)
+        sharings = [code.source.flow.sharing for _, code in self.phases]
+        if not is_direct or any(sharing is None or sharing.whole_fields for sharing in sharings):
+            return None
+        part = self.parts[peer]
+        num_mentioned = int(part.border_sizes.sum())
+        if part.global_ids is not None or not _is_segment(part.owned) or 8 * num_mentioned > part.num_local:
+            return None
+        return np.concatenate([other.copy_there[slice(*other.copy_indptr[peer : peer + 2])] for other in self.parts])
+
     def _scatter(self, thread: int, num_threads: int, state: dict[str, Any]) -> None:
         """Fill one thread's share of every device's fields from the whole state."""
-        for part, own in zip(self.parts, self.states, strict=True):
+        for part, own, mentioned in zip(self.parts, self.states, self.mentioned, strict=True):
             for name in self._copied(own, state):
-                source, target = _plain(state[name]), _plain(own[name])
-                if part.global_ids is None:
-                    _copy_share(thread, num_threads, source, target)
+                source, target, width = _plain(state[name]), _plain(own[name]), _width(own[name])
+                if part.global_ids is not None:
+                    take_rows(thread, num_threads, source, part.global_ids, width, target)
+                elif mentioned is not None:
+                    _copy_rows(thread, num_threads, state[name], part.owned, own[name], part.owned)
+                    put_rows(thread, num_threads, source, mentioned, mentioned, width, target)
                 else:
-                    take_rows(thread, num_threads, source, part.global_ids, _width(own[name]), target)
+                    _copy_share(thread, num_threads, source, target)
 
     def _gather(self, thread: int, num_threads: int, state: dict[str, Any]) -> None:
         """Put one thread's share of the owners' values into the whole state."""
         for part, own in zip(self.parts, self.states, strict=True):
             vertices = part.owned if part.global_ids is None else part.global_ids[: part.num_owned]
-            is_segment = part.num_owned > 0 and int(vertices[-1]) - int(vertices[0]) == part.num_owned - 1
             for name in self._copied(own, state):
-                if is_segment:
-                    here, there = (slice(int(ids[0]), int(ids[-1]) + 1) for ids in (part.owned, vertices))
-                    _copy_share(thread, num_threads, _plain(own[name][here]), _plain(state[name][there]))
-                else:
-                    source, target = _plain(own[name]), _plain(state[name])
-                    put_rows(thread, num_threads, source, part.owned, vertices, _width(own[name]), target)
+                _copy_rows(thread, num_threads, own[name], part.owned, state[name], vertices)
 
     def _copied(self, own: dict[str, Any], state: dict[str, Any]) -> list[str]:
         """Return the fields of vertices that are a device's own copies."""
@@ -197,6 +210,22 @@ class ManyDevices:
             shard.release_workspace(workspace)
 
     hand_over = end  # a CPU's arrays are the host's
+
+
+def _copy_rows(
+    thread: int, num_threads: int, source: np.ndarray, source_rows: np.ndarray, target: np.ndarray,
+    target_rows: np.ndarray,
+) -> None:  # fmt: skip
+    """Copy one thread's share of ascending rows to as many others."""
+    if _is_segment(source_rows) and _is_segment(target_rows):
+        here, there = (slice(int(rows[0]), int(rows[-1]) + 1) for rows in (source_rows, target_rows))
+        _copy_share(thread, num_threads, _plain(source[here]), _plain(target[there]))
+    else:
+        put_rows(thread, num_threads, _plain(source), source_rows, target_rows, _width(source), _plain(target))
+
+
+def _is_segment(ascending: np.ndarray) -> bool:
+    return len(ascending) > 0 and int(ascending[-1]) - int(ascending[0]) == len(ascending) - 1
 
 
 def _copy_share(thread: int, num_threads: int, source: np.ndarray, target: np.ndarray) -> None:

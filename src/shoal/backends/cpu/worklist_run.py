@@ -42,7 +42,7 @@ MAX_ROOM = 4096
 
 def arena_blocks(num_owned: int) -> int:
     """Return the blocks of the arena: twice what holds every vertex, as entries may be stale, and one for every bin."""
-    return 2 * (num_owned // ENTRIES + 1) + NUM_NEAR + 1
+    return 2 * (num_owned // ENTRIES + 1) + NUM_NEAR + 2
 
 
 class Channels:
@@ -103,8 +103,8 @@ class WorklistRun(LoopRun):
         self.control[slot.CURRENT] = slot.FIRST if source.has_priority else 0
         self.control[slot.JITTER] = self.jitter
         num_blocks = arena_blocks(num_owned)
-        shapes = [((num_blocks * ENTRIES,), graph.indices.dtype), ((num_blocks,), np.dtype(np.int64))]
-        self.blocks, self.links = workspace.reserve("arena", shapes)  # kept: fresh memory costs as much as the work
+        arena = ((num_blocks * ENTRIES,), graph.indices.dtype), ((num_blocks,), np.dtype(np.int64))
+        self.blocks, self.links = workspace.reserve("arena", list(arena))  # kept: fresh memory costs more
         self.bins = np.full((1, BINS_ROW), NONE, np.int64)
         self.bins[:, FAR_LOWEST] = slot.NEVER
         self.found = np.empty((2, FOUND_TOGETHER), np.int64)
