@@ -1,8 +1,12 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Assertions that the tests of several algorithms make."""
+"""Assertions that the tests of several algorithms, or of several kinds of devices, make."""
+
+import threading
+import time
 
 import pytest
 
+from shoal.dataflow import Context, DataflowError, Link
 from shoal.errors import ShoalError
 
 STATS_KEYS = {
@@ -39,3 +43,18 @@ def assert_counted(stats):
     assert totals["seconds"] >= 0
     assert totals["num_supersteps"] == len(totals["supersteps"])
     return totals
+
+
+def assert_context_fails(words, devices, act, seconds, error=DataflowError):
+    """Hold a context, in which a worker waits for what never comes, to an error soon after something is done in it."""
+
+    def run():
+        with Context(devices) as context:
+            context.start(context.devices[0], list, Link(context.host, context.devices[0]))
+            act(context)
+
+    began = time.monotonic()
+    with pytest.raises(error, match=words):
+        run()
+    assert time.monotonic() - began < seconds
+    assert not [thread for thread in threading.enumerate() if thread.name.startswith("shoal-cuda")]

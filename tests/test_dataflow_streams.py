@@ -3,11 +3,11 @@
 
 from __future__ import annotations
 
+import functools
 import gc
 import subprocess
 import sys
 import threading
-import time
 
 import numpy as np
 import pytest
@@ -17,7 +17,7 @@ from hypothesis import strategies as st
 import cuda_on_host
 import oracles
 import shoal
-from checks import assert_refused
+from checks import assert_context_fails, assert_refused
 from cuda_streams import StreamGPUs
 from graphs import graphs
 from shoal.backends.cuda import trees
@@ -185,19 +185,7 @@ def test_routers_take_devices_of_gpus(monkeypatch, with_peers):
 # Failures
 
 
-def assert_fails(words, devices, act, error=DataflowError):
-    """Hold a context, in which a worker waits for what never comes, to an error soon after something is done in it."""
-
-    def run():
-        with Context(devices) as context:
-            context.start(context.devices[0], list, Link(context.host, context.devices[0]))
-            act(context)
-
-    began = time.monotonic()
-    with pytest.raises(error, match=words):
-        run()
-    assert time.monotonic() - began < SOON_SECONDS
-    assert not [thread for thread in threading.enumerate() if thread.name.startswith("shoal-cuda")]
+assert_fails = functools.partial(assert_context_fails, seconds=SOON_SECONDS)
 
 
 def test_a_kernel_that_fails_ends_everything(monkeypatch):

@@ -3,15 +3,15 @@
 
 from __future__ import annotations
 
+import functools
 import itertools
-import threading
-import time
 
 import numpy as np
 import pytest
 
 import oracles
 import shoal
+from checks import assert_context_fails
 from graphs import SPECIAL, random_graph
 from shoal.dataflow import (
     Context,
@@ -220,21 +220,11 @@ def test_a_ring_and_a_tree():
 # Failures
 
 
-def assert_fails(words, act, error=DataflowError):
-    def run():
-        with Context("cuda:0*2") as context:
-            context.start(context.devices[0], list, Link(context.host, context.devices[0]))
-            act(context)
-
-    began = time.monotonic()
-    with pytest.raises(error, match=words):
-        run()
-    assert time.monotonic() - began < SOON_SECONDS
-    assert not [thread for thread in threading.enumerate() if thread.name.startswith("shoal-cuda")]
+assert_fails = functools.partial(assert_context_fails, devices="cuda:0*2", seconds=SOON_SECONDS)
 
 
 def test_a_worker_that_fails():
-    assert_fails(r"at cuda:0\.1: invalid literal", lambda context: context.start(context.devices[1], int, "none"))
+    assert_fails(r"at cuda:0\.1: invalid literal", act=lambda context: context.start(context.devices[1], int, "none"))
 
 
 def test_memory_that_runs_out():
@@ -243,11 +233,11 @@ def test_memory_that_runs_out():
     def act(context):
         context.start(context.devices[1], lambda: cupy.empty(1 << 50, cupy.uint8))
 
-    assert_fails(r"at cuda:0\.1: .*[Mm]emory", act)
+    assert_fails(r"at cuda:0\.1: .*[Mm]emory", act=act)
 
 
 def test_a_link_that_is_dropped():
-    assert_fails("the cable was cut", lambda context: context.host.outputs[0].drop("the cable was cut"))
+    assert_fails("the cable was cut", act=lambda context: context.host.outputs[0].drop("the cable was cut"))
 
 
 def test_a_caller_that_fails():
@@ -255,7 +245,7 @@ def test_a_caller_that_fails():
         Link(context.devices[1], context.host).send(np.arange(100_000))
         raise KeyError("mine")
 
-    assert_fails("mine", act, error=KeyError)
+    assert_fails("mine", act=act, error=KeyError)
 
 
 def test_a_wait_can_end_by_itself():

@@ -35,6 +35,7 @@ from shoal.backends.cpu.intrinsics import *
 from shoal.backends.cpu.runtime import *
 from shoal.backends.cpu.world import *
 from shoal.backends.cpu.kernels.ordered import *
+from shoal.backends.cpu.kernels.quiet import *
 from shoal.backends.cpu.kernels.worklist import *
 '''
 _TEMPLATES = ("enter", "is_waiting", "pass_on", "pass_on_found", "tidy", "visit_block")

@@ -13,12 +13,7 @@ cannot overflow.  Its value is read when it is sent, so what changes often in be
 from one device to another: a ring of items with a count of those written and one of those read, each on a line of its
 own, and written by one side only.  What finds its channel full stays listed.
 
-Threshold: a device visits vertices whose priority is not above it, lowest first.  It rises when nothing below it is
-left: all devices are idle, and as many items were received as were sent.  Each device has a line with its state (odd:
-idle; it only counts up) and, written before that turned odd, what it has sent and received and the lowest priority that
-waits there.  Whoever reads all lines twice with the same odd states in between has seen one moment in which nobody
-worked and nothing was under way (Mattern's four counters, with the states for the second two).  Nothing can come of
-such a moment but by a higher threshold, and as that only rises, one compare-and-exchange sets it.
+When the threshold rises, and when all is done: `shoal.backends.cpu.kernels.quiet`.
 """
 
 from __future__ import annotations
@@ -27,7 +22,6 @@ import numpy as np
 
 from shoal.backends.cpu.compiler import inner
 from shoal.backends.cpu.intrinsics import (
-    compare_exchange,
     give_way,
     load,
     nanoseconds,
@@ -51,6 +45,7 @@ from shoal.backends.cpu.kernels.ordered import (
     prefetch_row,
     sort_in,
 )
+from shoal.backends.cpu.kernels.quiet import await_work, channel_of
 from shoal.backends.cpu.runtime import has_bit
 from shoal.backends.cpu.world import mark, tell, unmark
 from shoal.backends.loops.control import (
@@ -59,7 +54,6 @@ from shoal.backends.loops.control import (
     CURRENT,
     DEVICE,
     EDGES,
-    IDLE,
     ITEMS_RECEIVED,
     ITEMS_SENT,
     JITTER,
@@ -69,17 +63,11 @@ from shoal.backends.loops.control import (
     MESSAGES,
     NEVER,
     NUM_OWNED,
-    POSTED_ITEMS_RECEIVED,
-    POSTED_ITEMS_SENT,
-    POSTED_LOWEST,
-    POSTED_STATE,
     SPILLED,
     STOP,
     WORK_ITEMS,
     WORLD_DEVICES,
-    WORLD_ROWS,
     WORLD_SPINS,
-    WORLD_THRESHOLD,
 )
 from shoal.backends.loops.hooks import (
     BEFORE,
@@ -127,11 +115,7 @@ SENT_TOGETHER = 256
 # cache with what they lead to.
 FOUND_TOGETHER = 512
 # Vertices whose row of edges is fetched before its turn; where it begins was asked for when they were entered.
-AHEAD_ENTRIES = 8
-# Priorities that one rise of the threshold takes in.  At every rise devices wait for one another; a device that runs
-# ahead of others does what they make useless.  Two devices, a grid and New York's roads: with 1 and 4 they wait a tenth
-# of the time more, with 64 they visit up to a seventh more vertices.
-WINDOW = 16
+ROWS_AHEAD = 8
 
 
 @inner
@@ -269,11 +253,11 @@ def visit_block(control, blocks, links, bins, waiting, spill, found, column, end
     num_found = nonnegative(0)
     current = control[CURRENT]
     begin = begin_of(end)
-    for place in range(begin, min(begin + AHEAD_ENTRIES, end)):
+    for place in range(begin, min(begin + ROWS_AHEAD, end)):
         prefetch_row(blocks, place, indptr, indices, weights, HAS_WEIGHTS)
     for place in range(begin, end):
-        if place + AHEAD_ENTRIES < end:
-            prefetch_row(blocks, place + AHEAD_ENTRIES, indptr, indices, weights, HAS_WEIGHTS)
+        if place + ROWS_AHEAD < end:
+            prefetch_row(blocks, place + ROWS_AHEAD, indptr, indices, weights, HAS_WEIGHTS)
         src = nonnegative(np.int64(blocks[place]))
         if not is_waiting(waiting, src, column, current, STATE):
             continue
@@ -307,12 +291,6 @@ def visit_block(control, blocks, links, bins, waiting, spill, found, column, end
     free_block(links, bins, 0, end)
     control[EDGES] += visited
     control[WORK_ITEMS] += items
-
-
-@inner
-def channel_of(world, sender, receiver):
-    """Return the place of a channel's count of items written; that of items read is a line behind it."""
-    return nonnegative((sender * world[WORLD_DEVICES] + receiver) * 2 * LINE)
 
 
 def send_listed(control, STATE, SHARED):
@@ -359,16 +337,6 @@ def send_listed(control, STATE, SHARED):
         control[BYTES_SENT] += sent * (mail_ids.itemsize + ITEM_BYTES)
 
 
-@inner
-def has_mail(control, world, channels):
-    """Whether any channel has something for this device."""
-    for sender in range(world[WORLD_DEVICES]):
-        place = channel_of(world, sender, control[DEVICE])
-        if load(channels, place) != channels[nonnegative(place + LINE)]:
-            return True
-    return False
-
-
 def receive(control, blocks, links, bins, waiting, spill, STATE, SHARED):
     """Combine what has arrived with this device's values; enter what that changes, and list what others own."""
     device = control[DEVICE]
@@ -407,65 +375,6 @@ def receive(control, blocks, links, bins, waiting, spill, STATE, SHARED):
         store(channels, nonnegative(place + LINE), written)
         control[ITEMS_RECEIVED] += written - read
         control[COMBINED] += written - read
-
-
-@inner
-def posted_by(device, what):
-    """Return the place of what a device says of itself."""
-    return nonnegative(WORLD_ROWS + device * LINE + what)
-
-
-@inner
-def next_threshold(world, threshold):
-    """Return the threshold to come if nothing below this one is left anywhere; else this one."""
-    devices = world[WORLD_DEVICES]
-    states = np.int64(0)
-    under_way = np.int64(0)
-    lowest = NEVER
-    for device in range(devices):
-        state = load(world, posted_by(device, POSTED_STATE))
-        if state & 1 == 0:
-            return threshold
-        states += state
-        lowest = min(lowest, load(world, posted_by(device, POSTED_LOWEST)))
-        under_way += load(world, posted_by(device, POSTED_ITEMS_SENT))
-        under_way -= load(world, posted_by(device, POSTED_ITEMS_RECEIVED))
-    if under_way != 0 or lowest <= threshold:
-        return threshold
-    for device in range(devices):  # states only count up: the same sum means the same states
-        states -= load(world, posted_by(device, POSTED_STATE))
-    if states != 0:
-        return threshold
-    return NEVER if lowest == NEVER else min(lowest + WINDOW, NEVER) - 1
-
-
-@inner
-def await_work(control, world, channels, lowest, threshold):
-    """Wait for mail or a higher threshold, and return the threshold; NEVER if there is nothing left anywhere."""
-    device = control[DEVICE]
-    place = posted_by(device, POSTED_STATE)
-    state = world[place]
-    store(world, posted_by(device, POSTED_LOWEST), lowest)
-    store(world, posted_by(device, POSTED_ITEMS_SENT), control[ITEMS_SENT])
-    store(world, posted_by(device, POSTED_ITEMS_RECEIVED), control[ITEMS_RECEIVED])
-    store(world, place, state + 1)
-    began = nanoseconds()
-    spins = 0
-    found = load(world, WORLD_THRESHOLD)
-    while found == threshold and not has_mail(control, world, channels):
-        coming = next_threshold(world, threshold)
-        if coming != threshold:
-            compare_exchange(world, WORLD_THRESHOLD, threshold, coming)
-        else:
-            spins += 1
-            if spins > world[WORLD_SPINS]:
-                if load(control, STOP) != 0:
-                    break
-                give_way()
-        found = load(world, WORLD_THRESHOLD)
-    control[IDLE] += nanoseconds() - began
-    store(world, place, state + 2)
-    return found
 
 
 def work(control, blocks, links, bins, waiting, spill, found, indptr, indices, weights, threshold, STATE, SHARED):
@@ -509,18 +418,12 @@ def work(control, blocks, links, bins, waiting, spill, found, indptr, indices, w
 
 # What generated modules call as it is; the templates they have copies of.
 __all__ = [
-    "AHEAD_ENTRIES",
     "FOUND_TOGETHER",
     "KEEP",
     "PASS",
+    "ROWS_AHEAD",
     "SENT_TOGETHER",
-    "WINDOW",
     "add_listed",
-    "await_work",
-    "channel_of",
     "dawdle",
-    "has_mail",
     "lowest_waiting",
-    "next_threshold",
-    "posted_by",
 ]

@@ -8,7 +8,7 @@
 // that what changes often in between is sent once.  A batch has room for all that can be listed: nothing overflows.
 //
 // Near are vertices whose number is not above the threshold, which all devices share; the others wait in the pile.  It
-// rises when nothing below it is left: see backends/cpu/kernels/worklist.py, whose device is a thread, for how devices
+// rises when nothing below it is left: see backends/cpu/kernels/quiet.py, whose device is a thread, for how devices
 // find out.
 #pragma once
 
