@@ -2,11 +2,14 @@
 # make demo    a graph, all algorithms on it, each result checked
 # make test    everything: style, types, tests
 # make test-full  the same, with all combinations of strategies instead of every two: hours
+# make test-networkx  NetworkX's own tests of its algorithms, run by shoal where it can, and a table of what it ran
 # make test-gpu  the tests that need a GPU, and the others with a GPU as the default device, with the Python that has
-#   CuPy; make test-gpu GPU_PYTHON=python3 JOBS=12
+#   CuPy, igraph, NetworkX and SciPy; make test-gpu GPU_PYTHON=python3 JOBS=12
 # make sanitize-gpu  every algorithm under compute-sanitizer, on a machine with a GPU and a CUDA toolkit
 # make bench   shoal beside the other graph libraries of Python; make bench GRAPHS=kron20,kron22,urand20,grid2000
 # make figures all that the documentation states in numbers: measured, kept in benchmarks/results, written into the pages
+# make docs    the documentation as a site in local/site, which is read by opening local/site/index.html
+# make pictures  the pictures of the documentation, drawn anew from runs
 # Each makes its own environment in .venv first; all it needs is Python 3.11 or newer.
 
 PYTHON ?= $(shell for python in python3 python3.13 python3.12 python3.11; do \
@@ -22,7 +25,7 @@ SCALE ?= 20
 DEVICES_SCALE ?= 22
 GRID_SIDE ?= 2000
 
-.PHONY: demo test test-full test-gpu sanitize-gpu bench figures clean
+.PHONY: demo test test-networkx test-full test-gpu sanitize-gpu bench figures docs pictures clean
 
 demo: .venv/installed
 	$(BIN)/python examples/demo.py
@@ -32,6 +35,12 @@ test: .venv/installed
 	$(BIN)/ruff format --check .
 	$(BIN)/mypy
 	$(BIN)/python -m pytest -n $(JOBS) --dist $(DIST) --no-loadscope-reorder
+
+# Calls that shoal leaves to NetworkX are run by NetworkX; the plugin counts, and fails if too few tests were served.
+test-networkx: export NETWORKX_TEST_BACKEND = shoal
+test-networkx: export NETWORKX_FALLBACK_TO_NX = 1
+test-networkx: .venv/installed
+	cd tests/networkx_suite && PYTHONPATH=. $(abspath $(BIN))/python -m pytest -n $(JOBS) --pyargs networkx.algorithms
 
 test-full: export SHOAL_TEST_PRODUCT = 1
 test-full: DIST = worksteal
@@ -44,7 +53,7 @@ test-gpu:
 	PYTHONPATH=src $(GPU_PYTHON) -m pytest -n $(JOBS) --dist $(DIST) --backend cuda --ignore tests/gpu tests
 
 sanitize-gpu:
-	PYTHONPATH=src $(GPU_PYTHON) tests/gpu/sanitize.py
+	PYTHONPATH=src $(GPU_PYTHON) tests/gpu/sanitize.py --jobs $(JOBS)
 
 bench: .venv/installed-peers
 	mkdir -p local
@@ -58,6 +67,13 @@ figures: bench
 	$(BIN)/python benchmarks/devices.py --scale $(DEVICES_SCALE) --json benchmarks/results/devices.json
 	$(BIN)/python benchmarks/asynchronous.py --scale $(GRID_SIDE) --json benchmarks/results/asynchronous.json
 	$(BIN)/python benchmarks/document.py local/bench.json
+
+docs: export NO_MKDOCS_2_WARNING = 1
+docs: .venv/installed
+	$(BIN)/python -m mkdocs build --strict
+
+pictures: .venv/installed
+	$(BIN)/python docs/site/pictures.py
 
 .venv/bin/python:
 	@test -n "$(PYTHON)" || { echo "make: Python 3.11 or newer is needed; give it as make PYTHON=/path/to/python"; exit 1; }

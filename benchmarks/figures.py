@@ -18,8 +18,9 @@ from pathlib import Path
 from typing import Any
 
 import shoal
-from shoal.bench.environment import describe_machine, seconds_of_others
+from shoal.bench.environment import seconds_of_others
 from shoal.bench.report import write_whole
+from shoal.report.environment import describe_machine
 
 _BEGIN, _OTHERS_AT_BEGIN = time.perf_counter(), seconds_of_others()
 

@@ -91,6 +91,15 @@ class FarArray(np.lib.mixins.NDArrayOperatorsMixin):
     def item(self):
         return self.near.item()
 
+    def view(self, dtype):
+        return FarArray(self.near.view(dtype))
+
+    def reshape(self, *shape):
+        return FarArray(self.near.reshape(*shape))
+
+    def copy(self):
+        return FarArray(self.near.copy())
+
     def astype(self, dtype):
         return FarArray(self.near.astype(dtype))
 

@@ -1,12 +1,12 @@
 # SPDX-License-Identifier: Apache-2.0
 """Independent answers to compare with: SciPy, NetworkX and igraph, each given the stored edges of a graph.
 
-Parallel edges and loops reach every oracle as they are stored.  Nothing here calls an algorithm of shoal.
+Parallel edges and loops reach every oracle as they are stored.  Nothing here calls an algorithm of shoal.  igraph is
+imported where it is asked, so that a machine without it (one with a GPU, say) still runs all that others answer.
 """
 
 import random
 
-import igraph
 import networkx as nx
 import numpy as np
 from scipy.sparse import csr_array
@@ -37,6 +37,8 @@ def networkx_graph(graph):
 
 def igraph_graph(graph):
     """A directed igraph of the stored edges; an undirected one (each edge once) of an undirected graph."""
+    import igraph
+
     src, dst = edge_arrays(graph)
     keep = np.ones(len(src), dtype=bool) if graph.is_directed else src <= dst
     pairs = np.column_stack([src[keep], dst[keep]])
@@ -88,6 +90,13 @@ def component_labels(graph):
     if graph.num_vertices == 0:
         return np.empty(0, dtype=np.int64)
     _, component = connected_components(scipy_matrix(graph, weighted=False), directed=False)
+    _, smallest = np.unique(component, return_index=True)
+    return smallest[component]
+
+
+def strong_labels(graph):
+    """The smallest vertex id of each vertex's strongly connected component (SciPy loses its way on parallel edges)."""
+    component = np.array(igraph_graph(graph).connected_components(mode="strong").membership, dtype=np.int64)
     _, smallest = np.unique(component, return_index=True)
     return smallest[component]
 
@@ -145,8 +154,31 @@ def betweenness_networkx(graph, sources=None, *, normalized=True, endpoints=Fals
     return np.array([found[v] for v in range(graph.num_vertices)])
 
 
+def edge_betweenness(graph, sources=None, *, normalized=True):
+    """igraph's sums of the edges' shares, scaled as NetworkX 3.6 does; undirected edges once, from the smaller end."""
+    chosen = list(range(graph.num_vertices)) if sources is None else [int(source) for source in sources]
+    if not chosen:
+        return np.empty(0)
+    total = np.array(igraph_graph(graph).edge_betweenness(sources=chosen), dtype=np.float64)
+    total *= 1 if graph.is_directed else 2
+    if graph.num_vertices < 2:
+        return total
+    pairs = len(chosen) * (graph.num_vertices - 1)
+    return total / pairs if normalized else total * graph.num_vertices / len(chosen) / (2 - graph.is_directed)
+
+
+def edge_betweenness_networkx(graph, sources=None, *, normalized=True):
+    """NetworkX's own values by the ends of edges, the smaller one first where they have no direction."""
+    simple = (nx.DiGraph if graph.is_directed else nx.Graph)(networkx_graph(graph))
+    sample = {} if sources is None else {"k": len(sources), "seed": _ChosenSample(sources)}
+    found = nx.edge_betweenness_centrality(simple, normalized=normalized, **sample)
+    return {edge if graph.is_directed else tuple(sorted(edge)): value for edge, value in found.items()}
+
+
 def pagerank(graph, *, damping=0.85, personalization=None, weighted=False):
     """igraph's ranks, from a linear solver: the limit that the power iteration tends to."""
+    import igraph
+
     pairs = np.column_stack(edge_arrays(graph))
     whole = igraph.Graph(n=graph.num_vertices, edges=pairs, directed=True)
     weights = graph.weights.tolist() if weighted and graph.weights is not None else None
@@ -177,3 +209,8 @@ def pagerank_iterated(graph, iterations, *, damping=0.85):
         flow = matrix.T @ np.divide(rank, degree, out=np.zeros_like(rank), where=degree > 0)
         rank = damping * (flow + rank[degree == 0].sum() / graph.num_vertices) + (1 - damping) / graph.num_vertices
     return rank
+
+
+def core_numbers(graph):
+    """igraph's core numbers, edges counted in both directions."""
+    return np.array(igraph_graph(graph).coreness(mode="all"), dtype=np.int32).reshape(-1)

@@ -19,7 +19,8 @@ pytestmark = pytest.mark.host_only("about the package's files: nothing is run")
 PACKAGE = Path(shoal.__file__).parent
 #: Parts that are imported when they are first asked for.
 LAZY = ("shoal.model",)
-HEAVY = ("numba", "scipy", "pyarrow", "pandas", "typer", "rich", "plotly", "cupy", "mpi4py", "pymetis")
+PLOTTERS = ("plotly", "matplotlib")
+HEAVY = ("numba", "scipy", "pyarrow", "pandas", "typer", "rich", "cupy", "mpi4py", "pymetis", "sklearn", *PLOTTERS)
 
 #: From top to bottom: a part may import what stands below it, and itself.
 LAYERS = (
@@ -31,7 +32,9 @@ LAYERS = (
     {"shoal"},
     {"algorithms"},
     {"run"},
+    {"report"},
     {"execution", "model", "results"},
+    {"notebook", "tables"},
     {"placement"},
     {"dataflow", "generate", "io"},
     {"strategies", "transport", "backends"},
@@ -39,8 +42,10 @@ LAYERS = (
     {"exchanges"},
     {"operators"},
     {"accesses", "graph", "guards", "program"},
+    {"interop"},
     {"config", "labels", "progress", "rules", "stats", "symmetry"},
-    {"arrays", "machine", "values"},
+    {"arrays", "values"},
+    {"machine"},
     {"errors"},
 )
 RANKS = {part: rank for rank, layer in enumerate(LAYERS) for part in layer}
@@ -61,12 +66,14 @@ ONLY = {
         "worklists",
     },
     "dataflow": {"backends", "config", "errors", "machine", "operators", "program", "rules", "worklists"},
+    "interop": {"arrays", "errors", "labels"},
     "model": {"errors", "io", "machine", "stats", "strategies"},
     "strategies": {"arrays", "config", "errors", "graph"},
     "transport": {"config", "errors"},
 }
 #: Graphs are built by compiled kernels, which know arrays only; so are edges drawn, ids of files numbered, graphs cut.
-BUILT_BY_KERNELS = {("graph", "backends"), ("generate", "backends"), ("io", "backends"), ("strategies", "backends")}
+#: Features of frontiers are counted by one, too.
+BUILT_BY_KERNELS = {(part, "backends") for part in ("graph", "generate", "interop", "io", "model", "strategies")}
 KERNEL_MODULES = re.compile(r"shoal\.backends\.(cpu\.(csr|threads|kernels(\..*)?)|cuda\.(building|drawing|device))")
 
 
@@ -164,6 +171,29 @@ def test_command_line_is_light():
     heavy = tuple(name for name in HEAVY if name not in ("typer", "rich"))
     loaded = run_python(f"import sys, shoal.cli; print(*[name for name in {heavy!r} if name in sys.modules])")
     assert loaded == []
+
+
+NETWORKX_BACKEND = PACKAGE.parent / "shoal_networkx"
+
+
+def test_networkx_backend_stands_above():
+    """It uses shoal, and shoal does not know it; what NetworkX reads when it is imported imports nothing."""
+    for tree in TREES.values():
+        assert "shoal_networkx" not in ast.unparse(tree)
+    for name in ("__init__.py", "info.py"):
+        tree = ast.parse((NETWORKX_BACKEND / name).read_text(encoding="utf-8"))
+        names = [ast.unparse(node) for node in ast.walk(tree) if isinstance(node, (ast.Import, ast.ImportFrom))]
+        assert [name for name in names if name != "from __future__ import annotations"] == []
+
+
+def test_networkx_backend_is_documented():
+    for path in NETWORKX_BACKEND.glob("*.py"):
+        text = path.read_text(encoding="utf-8")
+        assert text.startswith("# SPDX-License-Identifier: Apache-2.0\n")
+        nodes = ast.walk(ast.parse(text))
+        kinds = (ast.Module, ast.FunctionDef, ast.ClassDef)
+        bare = [node for node in nodes if isinstance(node, kinds) and not ast.get_docstring(node)]
+        assert [node.name for node in bare if not node.name.startswith(("_", "refuse", "attach", "start"))] == []
 
 
 def public_definitions():

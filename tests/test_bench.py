@@ -15,7 +15,7 @@ import pytest
 from checks import assert_refused
 from shoal.bench import answers, goals, measure, run_benchmark
 from shoal.bench.environment import Cores, seconds_of_others
-from shoal.bench.graphs import GRAPHS, BenchmarkGraph, halved_edges, load_graph
+from shoal.bench.graphs import GRAPHS, BenchmarkGraph, load_graph
 from shoal.bench.kernels import KERNELS, choose_sources
 from shoal.bench.measure import Plan, measure_graph
 from shoal.bench.peers import LIBRARIES
@@ -24,6 +24,7 @@ from shoal.bench.table import format_ms, print_report
 from shoal.cli import main
 from shoal.errors import ArgumentError
 from shoal.graph import Graph
+from shoal.interop.edges import single_edges
 
 pytestmark = pytest.mark.host_only("the benchmark compares libraries of the CPU")
 
@@ -290,7 +291,7 @@ def test_answers_do_not_depend_on_names_or_scale():
 
 def test_every_edge_is_halved():
     graph = Graph.from_edges([0, 1, 2], [1, 2, 2], [4, 5, 6])
-    src, dst, weights = halved_edges(graph)
+    src, dst, weights = single_edges(graph)
     assert [src.tolist(), dst.tolist(), weights.tolist()] == [[0, 1, 2], [1, 2, 2], [4, 5, 6]]
 
 

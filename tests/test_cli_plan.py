@@ -9,7 +9,8 @@ import pytest
 
 import shoal
 from command_line import assert_refused, run
-from shoal.commands.flow import ALGORITHMS
+from shoal.algorithms.arguments import graph_of
+from shoal.commands.plan import PLANNED
 from shoal.planner import PROGRAMS, compare_strategies
 from shoal.strategies.duplication import describe_partition
 from shoal.strategies.partition import PARTITIONERS, partition_graph
@@ -17,6 +18,7 @@ from shoal.strategies.partition import PARTITIONERS, partition_graph
 pytestmark = pytest.mark.host_only("plans, and runs, on several devices of the CPU")
 
 GRAPH = shoal.generate.rmat(scale=8, edge_factor=6, seed=3, weights=(1, 9))
+LOOPLESS = GRAPH.without_self_loops()
 SOURCE = int(GRAPH.degree.argmax())
 RUNS = {
     "bfs": lambda graph, **how: shoal.bfs(graph, SOURCE, **how),
@@ -24,8 +26,16 @@ RUNS = {
     "cc": lambda graph, **how: shoal.connected_components(graph, **how),
     "bc": lambda graph, **how: shoal.betweenness_centrality(graph, range(16), **how),
     "pagerank": lambda graph, **how: shoal.pagerank(graph, iterations=3, **how),
+    "eigenvector": lambda graph, **how: shoal.eigenvector_centrality(graph, tolerance=0.1, **how),
+    "katz": lambda graph, **how: shoal.katz_centrality(graph, alpha=0.5 / graph_of(graph).max_degree, **how),
+    "hits": lambda graph, **how: shoal.hits(graph, tolerance=0.1, **how),
+    "scc": lambda graph, **how: shoal.strongly_connected_components(graph, **how),
+    "msf": lambda graph, **how: shoal.minimum_spanning_forest(graph, **how),
+    "core": lambda graph, **how: shoal.core_number(LOOPLESS, **how),
+    "kcore": lambda graph, **how: shoal.k_core(LOOPLESS, 3, **how),
 }
-LOOKS_FAR = ("cc",)
+LOOKS_FAR = ("cc", "msf")
+UNDIRECTED = ("msf",)
 
 
 @pytest.fixture
@@ -42,7 +52,7 @@ def strategies_of(row):
 
 
 def test_every_algorithm_has_a_program():
-    assert list(PROGRAMS) == list(RUNS) == list(ALGORITHMS)
+    assert list(PROGRAMS) == list(RUNS) == list(PLANNED)
 
 
 @pytest.mark.parametrize("algorithm", RUNS)
@@ -76,6 +86,8 @@ def test_all_that_is_allowed_is_listed(algorithm):
 )
 @pytest.mark.parametrize("algorithm", RUNS)
 def test_messages_items_and_memory_hold_for_real_runs(algorithm, graph):
+    graph = graph.without_self_loops()
+    graph = graph.symmetrized() if algorithm in UNDIRECTED else graph
     for row in compare_strategies(graph, 4, algorithm, fanout=4).runs:
         if row.partition not in ("segment", "random"):
             continue

@@ -30,8 +30,14 @@ from shoal import (
 from shoal.algorithms.betweenness import Betweenness
 from shoal.algorithms.bfs import BFS, BatchBFS, SmallestParents
 from shoal.algorithms.components import Components
+from shoal.algorithms.cores import CoreNumbers
+from shoal.algorithms.eigenvector import Eigenvector
+from shoal.algorithms.forest import Forest
+from shoal.algorithms.hits import Hits
+from shoal.algorithms.katz import Katz
 from shoal.algorithms.pagerank import PageRank
 from shoal.algorithms.sssp import SSSP, FlatParents, PackedSSSP, TightParents
+from shoal.algorithms.strong_components import Spread, Trim
 from shoal.backends.cuda.compiler import compile_parts, link
 from shoal.backends.cuda.device import find_device
 from shoal.backends.cuda.phases import load_phase
@@ -120,12 +126,37 @@ PROGRAMS = {
     "every atomic": EveryAtomic(),
     "sssp by words": PackedSSSP(has_targets=False, is_deterministic=False),
     "sssp by words, smallest parents": PackedSSSP(has_targets=True, is_deterministic=True),
+    "sssp by words that count": PackedSSSP(has_targets=False, is_deterministic=False, counts_flat=True),
 }
-PHASES = [(name, number) for name, program in PROGRAMS.items() for number in range(len(program.phases()))]
+
+
+def distinct_phases(programs):
+    """The phases by program and number; of several with the same step the first."""
+    found = []
+    for name, program in programs.items():
+        steps = [phase.step for phase in program.phases()]
+        found += [(name, number) for number, step in enumerate(steps) if step not in steps[:number]]
+    return found
+
+
+PHASES = distinct_phases(PROGRAMS)
+#: Programs whose operators those above have, too: compiled for one architecture.
+ALIKE = {
+    "core numbers": CoreNumbers(),
+    "forest": Forest(is_packed=True),
+    "forest by floats": Forest(is_packed=False),
+    "trim": Trim(),
+    "spread": Spread(),
+    "eigenvector": Eigenvector(20, is_weighted=True),
+    "katz": Katz(20, is_weighted=False, has_betas=True),
+    "hits": Hits(20, is_weighted=True, is_directed=False),
+    "hits, directed": Hits(20, is_weighted=False, is_directed=True),
+}
+PHASES_ALIKE = distinct_phases(ALIKE)
 
 
 def load(name, number, types, direction="auto", load_balance="auto"):
-    program = PROGRAMS[name]
+    program = (PROGRAMS | ALIKE)[name]
     return load_phase(program, program.phases()[number], types, direction, load_balance=load_balance)
 
 
@@ -157,13 +188,24 @@ def test_callbacks_compile_and_are_inlined(duplication):
     assert_inlined(compile_parts(loaded.source.text, READ_ARCH, loaded.functions()))
 
 
-@pytest.mark.parametrize(("name", "number", "types"), [(*PHASES[i], TYPES[i % 3]) for i in range(len(PHASES))])
+def types_of(i):
+    """Some types for every phase; words are of whole weights only."""
+    return TYPES[i % (2 if "by words" in PHASES[i][0] else 3)]
+
+
+@pytest.mark.parametrize(("name", "number", "types"), [(*PHASES[i], types_of(i)) for i in range(len(PHASES))])
 def test_phases_compile_for_every_architecture_and_rules_are_inlined(name, number, types):
     loaded = load(name, number, types)
     parts = compile_parts(loaded.source.text, ARCHITECTURES[0], loaded.functions())  # what the others link, too
     for arch in ARCHITECTURES:
         assert link(parts, arch, caches_in_l1=loaded.source.caches_in_l1)[:4] == b"\x7fELF"
     assert_inlined(parts)
+
+
+@pytest.mark.parametrize(("name", "number"), PHASES_ALIKE)
+def test_phases_of_programs_that_are_alike_compile(name, number):
+    loaded = load(name, number, TYPES[0])
+    assert_inlined(compile_parts(loaded.source.text, READ_ARCH, loaded.functions()))
 
 
 def assert_inlined(parts):

@@ -4,7 +4,6 @@
 from __future__ import annotations
 
 import functools
-import gc
 import subprocess
 import sys
 import threading
@@ -157,10 +156,11 @@ def test_where_buffers_are(monkeypatch):
 
 
 def test_events_go_back_to_the_pool(monkeypatch):
-    machine, found = run_pipeline(monkeypatch, "cuda:0*2", [[1]] * 100, 1, 2, seed=3)
-    assert len(found) == 100
-    assert machine.num_events < 40  # of about 900 that were recorded
-    gc.collect()
+    num_messages = 300
+    machine, found = run_pipeline(monkeypatch, "cuda:0*2", [[1]] * num_messages, 1, 2, seed=3)
+    assert len(found) == num_messages
+    # Each message records nine.  How many are out at once, about 25, depends on the turns of threads.
+    assert machine.num_events < num_messages
 
 
 def test_routers_take_devices_of_gpus(monkeypatch, with_peers):

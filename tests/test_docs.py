@@ -11,19 +11,22 @@ import pytest
 from shoal.cli import app, main
 
 ROOT = Path(__file__).resolve().parents[1]
-PAGES = [*sorted((ROOT / "docs").glob("*.md")), *ROOT.glob("*.md"), ROOT / "benchmarks" / "README.md"]
-DOCS = [page for page in PAGES if page.parent.name == "docs"]
+PAGES = [*sorted((ROOT / "docs").rglob("*.md")), *ROOT.glob("*.md"), ROOT / "benchmarks" / "README.md"]
+DOCS = [page for page in PAGES if ROOT / "docs" in page.parents]
+#: Its blocks go on from one another: see test_site.py.
+TUTORIAL = ROOT / "docs" / "tutorial.md"
 
 
 def blocks(page, language):
     return re.findall(rf"^```{language}\n(.*?)^```", page.read_text(encoding="utf-8"), re.MULTILINE | re.DOTALL)
 
 
-CODE = [(page.stem, code) for page in DOCS for code in blocks(page, "python")]
+CODE = [(page.stem, code) for page in DOCS if page != TUTORIAL for code in blocks(page, "python")]
 
 
 @pytest.mark.parametrize(("page", "code"), CODE, ids=[f"{page}-{k}" for k, (page, _) in enumerate(CODE)])
-def test_code_runs(page, code, tmp_path, capsys):
+def test_code_runs(page, code, tmp_path, monkeypatch, capsys):
+    monkeypatch.chdir(tmp_path)
     script = tmp_path / "block.py"  # a file, since rules are compiled from their source
     script.write_text(code, encoding="utf-8")
     runpy.run_path(str(script), run_name="__main__")

@@ -18,6 +18,7 @@ from hypothesis import strategies as st
 import shoal
 from graphs import WIDTHS, graphs, random_graph
 from pairwise import all_pairs, pairs_of
+from shoal.backends.cpu.phase_run import PhaseRun
 from shoal.config import AXES, ONLY_ON, REFUSED
 from shoal.memory import estimate_memory
 
@@ -26,7 +27,8 @@ pytestmark = pytest.mark.host_only("about several devices of the CPU")
 DEVICES = (1, 2, 3, 4, 7, 16)
 NOT_WALKED = ("execution", "priority", "direction", "stats", "output")  # not about many devices, or walked elsewhere
 # What only GPUs know is walked in tests/gpu.
-STRATEGIES = {axis: names[1:] for axis, names in AXES.items() if axis not in (*NOT_WALKED, *ONLY_ON)}
+NOT_ON_CPU = [axis for axis, (kind, _) in ONLY_ON.items() if kind != "cpu"]
+STRATEGIES = {axis: names[1:] for axis, names in AXES.items() if axis not in (*NOT_WALKED, *NOT_ON_CPU)}
 OPTIONS = {
     "devices": DEVICES,
     **STRATEGIES,
@@ -39,7 +41,8 @@ IS_PRODUCT = bool(os.environ.get("SHOAL_TEST_PRODUCT"))
 #: not of those that take longest.
 IN_EVERY_WIDTH = ("bfs", "sssp", "components", "pagerank", *(("bfs_batch", "betweenness") if IS_PRODUCT else ()))
 #: Programs whose rules look farther than one edge: every device must know every vertex.
-LOOKS_FAR = ("components", "bfs_targets", "sssp_targets")
+LOOKS_FAR = ("components", "forest", "bfs_targets", "sssp_targets", "louvain")
+UNDIRECTED_ONLY = ("triangles", "label_propagation", "louvain")
 #: Every number of sources is compiled by itself: graphs that have them all need one module.
 NUM_SOURCES = 3
 FROM_SEVERAL = ("bfs_batch", "betweenness")
@@ -47,6 +50,27 @@ FROM_SEVERAL = ("bfs_batch", "betweenness")
 
 def several(graph):
     return np.unique(np.linspace(0, graph.num_vertices - 1, NUM_SOURCES).astype(int))
+
+
+#: As soon as nothing changes much: which vectors an iteration passes through is the same everywhere.
+LOOSE = {"tolerance": 0.05, "validate": True}
+
+
+def undirected(graph):
+    return graph.symmetrized(deduplicate=False) if graph.is_directed else graph
+
+
+def chosen(forest):
+    return np.concatenate([forest.src, forest.dst, *([] if forest.weight is None else [forest.weight])])
+
+
+def walks(graph, **how):
+    alpha = 0.5 / max(graph.max_degree, 1)  # for which they are few, whatever the graph
+    return shoal.katz_centrality(graph, alpha, tolerance=1e-12, validate=True, **how)
+
+
+def authorities(result):
+    return np.concatenate([result.hub, result.authority])
 
 
 ALGORITHMS = {
@@ -62,8 +86,23 @@ ALGORITHMS = {
     "components": lambda graph, **how: shoal.connected_components(graph, validate=True, **how).label,
     "betweenness": lambda graph, **how: shoal.betweenness_centrality(graph, several(graph), **how).centrality,
     "pagerank": lambda graph, **how: shoal.pagerank(graph, tolerance=1e-12, max_iterations=1000, **how).rank,
+    "triangles": lambda graph, **how: shoal.triangles(graph, validate=True, **how).triangles,
+    "label_propagation": lambda graph, **how: shoal.label_propagation(graph, validate=True, **how).label,
+    "louvain": lambda graph, **how: shoal.louvain_communities(graph, validate=True, **how).label,
+    "eigenvector": lambda graph, **how: shoal.eigenvector_centrality(graph, **LOOSE, **how).centrality,
+    "katz": lambda graph, **how: walks(graph, **how).centrality,
+    "hits": lambda graph, **how: authorities(shoal.hits(graph, **LOOSE, **how)),
+    "strong": lambda graph, **how: shoal.strongly_connected_components(graph, validate=True, **how).label,
+    "forest": lambda graph, **how: chosen(shoal.minimum_spanning_forest(undirected(graph), validate=True, **how)),
+    "cores": lambda graph, **how: shoal.core_number(graph.without_self_loops(), validate=True, **how).core,
 }
 OPTIONS = {"algorithm": tuple(ALGORITHMS), **OPTIONS}
+
+
+@pytest.fixture(autouse=True)
+def _always_deals(monkeypatch):
+    """Let devices that steal do so on small graphs, too."""
+    monkeypatch.setattr(PhaseRun, "least_dealt", 1)
 
 
 def refusal(case):
@@ -82,6 +121,8 @@ def is_allowed(case):
     is_butterfly = case.get("communication", "butterfly") == "butterfly" and case.get("duplication") != "one-hop"
     if case.get("fanout", 1) != 1 and not is_butterfly:
         return False  # only a butterfly has one
+    if case.get("is_directed") and case.get("algorithm") in UNDIRECTED_ONLY:
+        return False
     return refusal(case) is None and not (is_wide and case.get("algorithm", "bfs") not in IN_EVERY_WIDTH)
 
 
@@ -174,7 +215,7 @@ def test_strategies_that_do_not_go_together_are_refused(algorithm, pair, reason)
 
 
 @pytest.mark.parametrize("devices", ["auto", "cpu", "cpu:2", "cpu:2x1"])
-@pytest.mark.parametrize("axis", ONLY_ON)
+@pytest.mark.parametrize("axis", NOT_ON_CPU)
 def test_what_a_cpu_does_not_know_is_refused(axis, devices):
     _, reason = ONLY_ON[axis]
     for name, run in itertools.product(AXES[axis][1:], ALGORITHMS.values()):

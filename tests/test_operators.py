@@ -88,7 +88,7 @@ def test_first_edges_and_skip_edges(graph, num_threads):
 
 class Sums(Once):
     number = Vertex("float64")
-    key = Vertex("int64")
+    tag = Vertex("int64")
     sum_of_numbers = Scalar("float64")
     least = Scalar("float64", combine=minimum)
     most = Scalar("float64", combine=maximum)
@@ -102,9 +102,9 @@ class Sums(Once):
     is_any_negative = Scalar("int32", combine=maximum)
     doubled = Scalar("float64")
 
-    def start(self, number, key):
+    def start(self, number, tag):
         self.number[:] = number
-        self.key[:] = key
+        self.tag[:] = tag
 
     @rule
     def three(vertex, number):
@@ -115,12 +115,12 @@ class Sums(Once):
         return number[vertex]
 
     @rule
-    def three_keys(vertex, key):
-        return key[vertex], key[vertex], key[vertex]
+    def three_keys(vertex, tag):
+        return tag[vertex], tag[vertex], tag[vertex]
 
     @rule
-    def key_number_key(vertex, number, key):
-        return key[vertex], number[vertex], key[vertex]
+    def key_number_key(vertex, number, tag):
+        return tag[vertex], number[vertex], tag[vertex]
 
     @rule
     def is_negative(vertex, number):
@@ -159,7 +159,7 @@ KEYS = np.random.default_rng(13).integers(2**54, 2**55, 3000) * 2 + 1  # odd, an
 
 @pytest.fixture(scope="module")
 def sums(graph):
-    return [shoal.run(Sums(), on_threads(graph, threads), number=NUMBERS, key=KEYS) for threads in (1, 2, 5)]
+    return [shoal.run(Sums(), on_threads(graph, threads), number=NUMBERS, tag=KEYS) for threads in (1, 2, 5)]
 
 
 def test_reduce_by_every_combiner(sums):

@@ -80,6 +80,8 @@ def test_results_on_a_device_do_all_that_others_do(name, far):
         for column, values in expected.table().items():
             assert type(table[column]) is np.ndarray
             np.testing.assert_array_equal(table[column], values)
+    assert found.to_arrow().equals(expected.to_arrow())
+    assert found._repr_html_().split("<p>")[1] == expected._repr_html_().split("<p>")[1]
     if hasattr(expected, "reached"):
         np.testing.assert_array_equal(found.reached.get(), expected.reached)
 

@@ -1,7 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
 """tests/gpu/sanitize.py finds the sanitizer, asks it as it should, and believes nothing but a clean summary."""
 
+import argparse
 import importlib.util
+import itertools
 import sys
 from pathlib import Path
 
@@ -57,6 +59,21 @@ def test_clean_runs_end_well(sanitize, install, capfd):
     assert f"--tool racecheck --error-exitcode 99 {excluded} {sys.executable} {PATH} --inside" in out
     assert "--inside --runs bfs,cc --graphs hub" in out
     assert out.endswith("sanitize: nothing was found\n")
+
+
+def test_jobs_share_out_all_runs_on_all_graphs(sanitize, install, capfd):
+    install()
+    given = argparse.Namespace(
+        tools="memcheck,racecheck", runs=",".join(sanitize.RUNS), graphs="hub,64-bit ids", jobs=3
+    )
+    asked = [
+        (tool, graph, run)
+        for tool, (*_, runs, _, graph) in sanitize.jobs_of(given)
+        for run in runs.split(",")
+    ]  # fmt: skip
+    assert sorted(asked) == sorted(itertools.product(sanitize.CLEAN, ("hub", "64-bit ids"), sanitize.RUNS))
+    assert sanitize.main(["--jobs", "3", "--runs", "bfs,cc"]) == 0
+    assert capfd.readouterr().out.count("--inside") == len(sanitize.CLEAN) * len(sanitize.GRAPHS)
 
 
 @pytest.mark.parametrize(

@@ -333,7 +333,7 @@ def test_words_hold_distances_and_parents(directed, is_weighted, devices):
 def test_words_hold_the_smallest_parents(monkeypatch):
     graph = positive_graph(4, num_edges=6000)
     runs = [shoal.sssp(graph, 5, deterministic=True, devices=devices) for devices in ("cpu:1x2", "cpu:4x1")]
-    monkeypatch.setattr(sys.modules["shoal.algorithms.sssp"], "fits_words", lambda *given: False)
+    monkeypatch.setattr(sys.modules["shoal.algorithms.sssp"], "takes_words", lambda *given, **how: False)
     expected = shoal.sssp(graph, 5, deterministic=True)
     assert expected.stats.algorithm == "SSSP"
     for found in runs:
@@ -367,10 +367,46 @@ def test_words_end_at_cutoffs_and_targets():
         (positive_graph(1, is_weighted=False), True),
         (random_graph(50, 200, seed=1, weights="float32"), False),
         (from_pairs([(0, 1), (1, 2)], weights=[1, 3], vertex_dtype="int64"), False),
-        (from_pairs([(0, 1), (1, 2)], weights=[0, 3]), False),
+        (from_pairs([(0, 1), (1, 2)], weights=[0, 3]), True),
+        (from_pairs([(0, 1), (1, 2)], weights=[2**29, 3]), True),  # no path has an edge twice
         (from_pairs([(0, 1), (1, 2)], weights=[2**30, 3]), False),
+        (from_pairs([(0, 1), (1, 2)], weights=[0, 2**30 - 1]), False),  # nor has a word room to count
+        (from_pairs([(0, 1), (1, 2)], weights=[2**53, 2**53]), False),
     ],
 )
 def test_where_words_fit(graph, expected):
-    """Where a distance is whole and short enough, an id has 32 bits, and no edge adds nothing."""
+    """Where a distance is whole and short enough, also if edges of weight 0 are counted, and an id has 32 bits."""
     assert (shoal.sssp(graph, 0).stats.algorithm == "PackedSSSP") == expected
+
+
+def flat_graph(seed, directed=False):
+    """A graph half of whose edges have weight 0, in both directions, so that words without a count make cycles."""
+    random = np.random.default_rng(seed)
+    src, dst = random.integers(0, 300, (2, 900))
+    weights = random.integers(0, 3, 900).astype(np.int32) * random.integers(0, 50, 900).astype(np.int32)
+    return shoal.Graph.from_edges(src, dst, weights, num_vertices=300, directed=directed)
+
+
+@pytest.mark.parametrize("how", [{"devices": "cpu:1x2"}, {"devices": "cpu:3x1"},
+                                 {"devices": "cpu:3x1", "execution": "async", "partition": "random"}])  # fmt: skip
+@pytest.mark.parametrize("directed", [False, True])
+def test_words_count_edges_of_weight_0(directed, how):
+    for seed in range(5):
+        graph = flat_graph(seed, directed)
+        result = check(graph, seed, **how)
+        assert result.stats.algorithm == "PackedSSSP"
+        exact = oracles.sssp_distance(graph, seed)
+        cutoff = float(np.median(exact[np.isfinite(exact)]))
+        near = shoal.sssp(graph, seed, cutoff=cutoff, **how)
+        np.testing.assert_array_equal(near.distance, np.where(exact <= cutoff, exact, np.inf))
+        verify_sssp(graph, seed, near.distance, near.parent, cutoff=cutoff)
+
+
+def test_where_words_count_targets_and_smallest_parents_are_found_otherwise():
+    graph = flat_graph(7)
+    exact = oracles.sssp_distance(graph, 0)
+    found = shoal.sssp(graph, 0, targets=[5, 9])
+    np.testing.assert_array_equal(found.distance, np.where(exact <= exact[[5, 9]].max(), exact, np.inf))
+    smallest = [shoal.sssp(graph, 0, deterministic=True, devices=devices) for devices in ("cpu:1", "cpu:3x1")]
+    np.testing.assert_array_equal(smallest[0].parent, smallest[1].parent)
+    assert {found.stats.algorithm, smallest[0].stats.algorithm} == {"SSSP"}

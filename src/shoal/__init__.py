@@ -8,9 +8,22 @@ from shoal import generate
 from shoal.algorithms import (
     betweenness_centrality,
     bfs,
+    clustering,
     connected_components,
+    core_number,
+    edge_betweenness_centrality,
+    eigenvector_centrality,
+    hits,
+    k_core,
+    katz_centrality,
+    label_propagation,
+    louvain_communities,
+    minimum_spanning_forest,
     pagerank,
     sssp,
+    strongly_connected_components,
+    transitivity,
+    triangles,
 )
 from shoal.config import RunConfig
 from shoal.errors import (
@@ -26,7 +39,7 @@ from shoal.errors import (
 from shoal.graph import Graph
 from shoal.io import read, write
 from shoal.memory import estimate_memory
-from shoal.operators import advance, compute, everything, filter, gather, reduce, swap, update
+from shoal.operators import advance, compute, everything, filter, gather, intersect, reduce, swap, tally, update
 from shoal.placement import Placed, place
 from shoal.program import Constant, Phase, Program, Scalar, Vertex, add, bit_or, first, maximum, minimum
 from shoal.progress import Progress, observe
@@ -62,16 +75,27 @@ __all__ = [
     "betweenness_centrality",
     "bfs",
     "bit_or",
+    "clustering",
     "compute",
     "connected_components",
+    "core_number",
+    "edge_betweenness_centrality",
+    "eigenvector_centrality",
     "estimate_memory",
     "everything",
     "filter",
     "first",
     "gather",
     "generate",
+    "hits",
+    "intersect",
+    "k_core",
+    "katz_centrality",
+    "label_propagation",
+    "louvain_communities",
     "maximum",
     "minimum",
+    "minimum_spanning_forest",
     "model",
     "observe",
     "pagerank",
@@ -81,7 +105,11 @@ __all__ = [
     "rule",
     "run",
     "sssp",
+    "strongly_connected_components",
     "swap",
+    "tally",
+    "transitivity",
+    "triangles",
     "update",
     "write",
 ]

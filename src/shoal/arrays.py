@@ -13,18 +13,22 @@ from typing import Any
 import numpy as np
 
 from shoal.errors import ArgumentError, GraphError
+from shoal.machine import import_cupy
 
 _WIDTHS: dict[str, np.dtype] = {"int32": np.dtype(np.int32), "int64": np.dtype(np.int64)}
 _INT32_LIMIT = 2**31
 #: Whole numbers up to here are exact as float64.
 _EXACT_LIMIT = 2**53
+#: The type of a device, in DLPack's numbers, whose memory NumPy can see.
+_DLPACK_CPU = 1
 
 
-def as_array(name: str, value: Any) -> np.ndarray:
-    """Return ``value`` as a contiguous, aligned, native, read-only array of one dimension."""
+def as_array(name: str, value: Any, num_dimensions: int = 1) -> np.ndarray:
+    """Return ``value`` as a contiguous, aligned, native, read-only array of one dimension, or as many as given."""
     array = _import_array(name, value)
-    if array.ndim != 1:
-        raise GraphError(f"{name} has {array.ndim} dimensions; it must be an array of one dimension")
+    if array.ndim != num_dimensions:
+        wanted = "one dimension" if num_dimensions == 1 else f"{num_dimensions} dimensions"
+        raise GraphError(f"{name} has {array.ndim} dimensions; it must be an array of {wanted}")
     if not array.dtype.isnative:
         array = array.astype(array.dtype.newbyteorder("="))
     return read_only(np.require(array, requirements=["C", "A"]))
@@ -50,14 +54,33 @@ def on_host(value: Any) -> Any:
 def _import_array(name: str, value: Any) -> np.ndarray:
     refuse_missing(name, value)
     try:
+        if is_on_gpu(value):
+            return _copy_from_gpu(value)
         if not hasattr(value, "__array__"):
             if hasattr(value, "__arrow_array__"):
                 value = value.__arrow_array__()
             elif hasattr(value, "__dlpack__"):
-                return np.from_dlpack(value)
+                return _from_dlpack(value)
         return np.asarray(value)
     except Exception as error:  # whatever the other library raises for data it cannot give to NumPy
         raise GraphError(f"{name} cannot be read as an array: {error}") from error
+
+
+def _copy_from_gpu(value: Any) -> np.ndarray:
+    """Copy an array of CuPy, PyTorch, JAX or Numba to the host, by its library's own means where there are some."""
+    if hasattr(value, "get"):
+        return value.get()
+    if hasattr(value, "__dlpack__") and np.lib.NumpyVersion(np.__version__) >= "2.1.0":
+        try:
+            return np.from_dlpack(value, device="cpu")
+        except (BufferError, NotImplementedError, RuntimeError, TypeError, ValueError):
+            pass  # its library copies to no other device: CuPy does
+    return import_cupy("an array on a GPU").asarray(value).get()
+
+
+def _from_dlpack(value: Any) -> np.ndarray:
+    device, _ = value.__dlpack_device__()
+    return np.from_dlpack(value) if device == _DLPACK_CPU else _copy_from_gpu(value)
 
 
 def refuse_missing(name: str, value: Any) -> None:

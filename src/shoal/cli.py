@@ -17,17 +17,23 @@ import typer
 from shoal import __version__
 from shoal.commands import (
     benchmark,
+    communities,
     compiling,
     files,
     generators,
     machine,
     partition,
     plan,
+    report,
+    scores,
     search,
+    structure,
     validation,
     whole_graph,
 )
+from shoal.commands.examples import epilog, overview
 from shoal.commands.options import INTERRUPTED
+from shoal.commands.settings import explain_usage
 from shoal.errors import ShoalError
 
 BAD_INPUT = 2
@@ -38,12 +44,13 @@ _UsageError: Any = next(base for base in typer.BadParameter.__mro__ if base.__na
 app = typer.Typer(
     name="shoal",
     help="Graph analytics: run algorithms on graph files, and make, convert, inspect and check such files.",
-    add_completion=False,
+    epilog=overview(),
     pretty_exceptions_enable=False,
 )
 
 _ALGORITHMS = "Algorithms"
 _FILES = "Graph files"
+_RUNS = "Runs"
 _REST = "Machine"
 
 for name, command, panel in (
@@ -51,17 +58,32 @@ for name, command, panel in (
     ("sssp", search.sssp, _ALGORITHMS),
     ("cc", whole_graph.cc, _ALGORITHMS),
     ("bc", whole_graph.bc, _ALGORITHMS),
+    ("ebc", whole_graph.ebc, _ALGORITHMS),
     ("pagerank", whole_graph.pagerank, _ALGORITHMS),
+    ("triangles", communities.triangles, _ALGORITHMS),
+    ("clustering", communities.clustering, _ALGORITHMS),
+    ("transitivity", communities.transitivity, _ALGORITHMS),
+    ("lpa", communities.lpa, _ALGORITHMS),
+    ("louvain", communities.louvain, _ALGORITHMS),
+    ("eigenvector", scores.eigenvector, _ALGORITHMS),
+    ("katz", scores.katz, _ALGORITHMS),
+    ("hits", scores.hits, _ALGORITHMS),
+    ("scc", structure.scc, _ALGORITHMS),
+    ("msf", structure.msf, _ALGORITHMS),
+    ("core", structure.core, _ALGORITHMS),
+    ("kcore", structure.kcore, _ALGORITHMS),
     ("convert", files.convert, _FILES),
     ("info", files.info, _FILES),
     ("partition", partition.partition, _FILES),
     ("validate", validation.validate, _FILES),
+    ("report", report.report, _RUNS),
+    ("compare", report.compare, _RUNS),
     ("devices", machine.devices, _REST),
     ("compile", compiling.compile, _REST),
     ("plan", plan.plan, _REST),
     ("bench", benchmark.bench, _REST),
 ):
-    app.command(name, rich_help_panel=panel)(command)
+    app.command(name, rich_help_panel=panel, epilog=epilog(name))(command)
 app.add_typer(generators.app, name="generate", rich_help_panel=_FILES)
 
 
@@ -91,7 +113,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     except ShoalError as error:
         return _complain(str(error))
     except _UsageError as error:
-        return _complain(error.format_message() + _allowed_commands(error))
+        return _complain(explain_usage(error.format_message(), error) + _allowed_commands(error))
     if status == INTERRUPTED:
         print("shoal: interrupted", file=sys.stderr)
     return status if isinstance(status, int) else 0

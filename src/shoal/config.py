@@ -24,6 +24,7 @@ AXES: dict[str, tuple[str, ...]] = {
     "communication": ("auto", "selective", "broadcast", "butterfly", "ring"),
     "execution": ("auto", "bsp", "async"),
     "priority": ("auto", "soft", "none"),
+    "stealing": ("auto", "none", "frontier"),
     "memory": ("auto", "just-enough", "fixed", "maximum", "fused"),
     "direction": ("auto", "push", "pull"),
     "load_balance": ("auto", "thread", "warp", "block", "lrb", "merge-path"),
@@ -33,11 +34,18 @@ AXES: dict[str, tuple[str, ...]] = {
 
 #: What ``auto`` becomes where the program does not decide it superstep by superstep.  The environment is read once: a
 #: graph stays where its first run has placed it.
-RESOLVED = {"devices": os.environ.get("SHOAL_DEVICES") or "cpu", "execution": "bsp", "partition": "segment"}
+RESOLVED = {
+    "devices": os.environ.get("SHOAL_DEVICES") or "cpu",
+    "execution": "bsp",
+    "partition": "segment",
+    "stealing": "none",
+}
 
 _NO_EXCHANGE = "without supersteps there is no exchange: what a device sends goes to its owner, or round the ring"
 _IN_ORDER = "supersteps visit a frontier as a whole; only execution='async' has a worklist to put in order"
 _NO_FRONTIER = "a pull asks which vertices are in a frontier, and without supersteps there is none"
+_NO_WAITING = "without supersteps nobody waits for the slowest device, so nobody has time to steal"
+_STOLEN_IDS = "who visits the edges of others' vertices must know all that they lead to by the same ids"
 _EVERYBODY = "everybody is told of every vertex, so everybody must have every vertex"
 #: Pairs of strategies that make no sense together, and why.
 REFUSED: dict[tuple[tuple[str, str], tuple[str, str]], str] = {
@@ -47,12 +55,15 @@ REFUSED: dict[tuple[tuple[str, str], tuple[str, str]], str] = {
 } | {
     (("priority", name), ("execution", other)): _IN_ORDER for name in ("soft", "none") for other in ("auto", "bsp")
 } | {
-    (("execution", "async"), ("direction", "pull")): _NO_FRONTIER
+    (("execution", "async"), ("stealing", "frontier")): _NO_WAITING,
+    (("duplication", "one-hop"), ("stealing", "frontier")): _STOLEN_IDS,
+    (("execution", "async"), ("direction", "pull")): _NO_FRONTIER,
 }  # fmt: skip
 
 #: Axes that devices of one kind have: what they are, and why all others know only ``auto``.
 ONLY_ON: dict[str, tuple[str, str]] = {
     "load_balance": ("cuda", "its threads take pieces of a frontier one by one"),
+    "stealing": ("cpu", "its devices read the edges of others where they are"),
 }
 
 
@@ -86,6 +97,8 @@ class RunConfig:
     partition_seed : of random partitions
     execution : ``"bsp"``, supersteps separated by barriers; ``"async"``, every device, of one thread, visits what it
         has to visit as soon as it hears of it; for programs whose values combine in any order
+    stealing : ``"frontier"``: where a device has more edges in its frontier than others, these visit some of them;
+        ``"none"``: everybody visits their own
     priority : without supersteps, which vertices go first: ``"soft"``, those of the lowest priority on the device, and
         none far ahead of the other devices', or ``"none"``, in the order in which they come
     memory : how much room frontiers get: ``"fused"`` (as many entries as a device has vertices), ``"just-enough"``
@@ -113,6 +126,7 @@ class RunConfig:
     partition_seed: int = 0
     execution: str = "auto"
     priority: str = "auto"
+    stealing: str = "auto"
     memory: str = "auto"
     memory_limit: int | str | None = None
     direction: str = "auto"
@@ -161,7 +175,7 @@ class RunConfig:
         """Refuse what devices of this kind do not know."""
         for axis, (only, reason) in ONLY_ON.items():
             value = getattr(self, axis)
-            if value != "auto" and kind != only:
+            if value not in ("auto", "none") and kind != only:
                 raise ArgumentError(f"{axis}={value!r} is not possible on {kind}: {reason}; allowed: auto")
 
     def in_supersteps(self) -> RunConfig:

@@ -10,6 +10,9 @@ mirror     what owners wrote goes to the copies that another operator will read
 replicate  fields that a rule reads or writes anywhere (``label[label[vertex]]``): every device has them whole, and what
            changed on one is combined on all
 
+A fourth one precedes a phase: where an operator looks at the lists of neighbours of both ends of an edge (`intersect`)
+owners send the *lists* of their vertices to whoever has copies.  As a graph never changes, that is done once.
+
 A copy that was collected keeps its value if the combiner may meet it twice (`minimum`): it then says what has been sent
 already.  A copy that adds up, or that its owner sets back, is emptied instead.  Gluon (Dathathri et al., PLDI 2018)
 finds its exchanges from the same distinctions.
@@ -30,6 +33,8 @@ from shoal.program import Combiner, Phase, Vertex
 from shoal.rules import Rule
 
 _OWN, _OTHER = "own", "other"
+#: Operators beside advance whose rules are at both ends of an edge.
+VISITS_EDGES = ("gather", "tally", "intersect")
 #: At which side of the edge a rule's vertices are, by operator, role and direction.
 _SIDES: dict[tuple[str, str, str], dict[str, str]] = {
     ("advance", "rule", "push"): {"src": _OWN, "dst": _OTHER},
@@ -37,6 +42,9 @@ _SIDES: dict[tuple[str, str, str], dict[str, str]] = {
     ("advance", "where", "push"): {"vertex": _OTHER},
     ("advance", "where", "pull"): {"vertex": _OWN},
     ("gather", "rule", "pull"): {"src": _OTHER, "dst": _OWN},
+    ("tally", "rule", "pull"): {"src": _OTHER, "dst": _OWN},
+    ("tally", "key", "pull"): {"src": _OTHER, "dst": _OWN},
+    ("intersect", "rule", "push"): {"src": _OWN, "dst": _OTHER},
 }
 _AT_OWN = {"vertex": _OWN}
 
@@ -153,7 +161,7 @@ class Sharing:
             over = everything if combined else self._written_vertices(operator)
             found.append(Exchange("mirror", self._ordered(combined | written), over))
         replicated = touched.anywhere_writes | (touched.other_writes & self.replicated)
-        if operator.frontier is not everything or operator.kind in ("advance", "gather"):
+        if operator.frontier is not everything or operator.kind in ("advance", *VISITS_EDGES):
             replicated = replicated | (touched.own_writes & self.replicated)
         if replicated:
             found.append(Exchange("replicate", self._ordered(replicated)))
@@ -165,6 +173,30 @@ class Sharing:
         used = [self.recording.result, *(other.frontier for other in self.operators)]
         pushes = operator.kind == "advance" and "push" in _directions(operator)
         return pushes and any(operator.output is frontier for frontier in used)
+
+    def is_dealt(self, number: int) -> bool:
+        """Whether other devices may visit the edges of vertices in an operator's frontier in the place of their owner.
+
+        They may where a push reads at the other ends of edges only what it writes there itself, and so may be behind
+        the owner, and what every device has whole; and where it writes nothing at the vertex whose edges it visits.
+        """
+        operator, touched = self.operators[number], self.touched[number]
+        if operator.kind != "advance" or "push" not in _directions(operator):
+            return False
+        if operator.frontier is not self.recording.frontier:
+            return False
+        if touched.other_reads - touched.other_writes - self.replicated:
+            return False
+        if self.resets(number) & set(self.read_at_sources(number)):
+            return False  # a copy that is emptied when it is sent cannot hold what its owner has
+        return not any(access.place == "src" and access.writes for access in find_accesses(operator.rules["rule"]))
+
+    def read_at_sources(self, number: int) -> tuple[str, ...]:
+        """Return the fields that a push reads at the vertex whose edges it visits, and not every device has whole."""
+        accesses = find_accesses(self.operators[number].rules["rule"])
+        names = {access.array for access in accesses if access.place == "src" and access.reads}
+        vertices = {name for name in names if isinstance(self.fields.get(name), Vertex)}
+        return self._ordered(vertices - self.replicated)
 
     def is_certain(self, number: int) -> bool:
         """Whether a push's rule says True whatever it finds at a copy in the fields that it writes there."""
@@ -213,6 +245,11 @@ class Sharing:
         """Whether an advance may ask of sources that other devices own if they are in its frontier."""
         return any(self.asks_frontier(n) and "pull" in _directions(op) for n, op in enumerate(self.operators))
 
+    @property
+    def asks_lists(self) -> bool:
+        """Whether devices need the lists of neighbours of the vertices at the other ends of their edges."""
+        return any(operator.kind == "intersect" for operator in self.operators)
+
     # Why not
 
     def reason_for_all(self) -> str | None:
@@ -233,7 +270,7 @@ class Sharing:
         for number, operator in enumerate(self.operators):
             where = operator.rules["rule"].where() if operator.rules else ""
             touched = self.touched[number]
-            if operator.kind == "gather" or _directions(operator) == ["pull"]:
+            if _directions(operator) == ["pull"]:
                 self._refuse(where, touched.other_writes, "a pull writes at src, which another device may own")
             for name in touched.other_writes | touched.anywhere_writes:
                 if self.combiner(name) == "none" and "unpack" not in operator.rules:
@@ -303,7 +340,7 @@ class Sharing:
 
 
 def _directions(operator: Operator) -> list[str]:
-    if operator.kind == "gather":
+    if operator.kind in ("gather", "tally"):
         return ["pull"]
     direction = operator.options.get("direction", "push")
     return ["push", "pull"] if direction == "auto" else [direction]

@@ -31,6 +31,7 @@ class Sizes(GraphSizes):
 
     distance_dtype: np.dtype
     may_be_flat: bool  # some edge may add nothing to a path's length
+    flat_bits: int | None  # that count such edges on a path; None if they cannot be counted
 
 
 @dataclass(frozen=True)
@@ -139,6 +140,8 @@ class Footprint:
         edges = 0 if is_sliced else sizes.csr_bytes * (2 if one.uses_in_edges and sizes.is_directed else 1)
         # The tables of a part: owners, who has copies and under which ids; one more while they are sorted.
         tables = count * num_local * (OWNER_BYTES + 2 * INT64_BYTES + 4 * sizes.vertex_dtype.itemsize)
+        if any(sharing.asks_lists for sharing in sharings):  # they are sent one after the other, with their places
+            tables += sizes.num_edges * (sizes.vertex_dtype.itemsize + 2 * INT64_BYTES)
         exchange = max(part._exchange_bytes(program, phase) for phase in program.phases())
         return Stage(
             count * one.state_bytes + beside + constants, count * (one.buffer_bytes + exchange),
@@ -150,7 +153,11 @@ class Footprint:
         source, num_vertices = self.source(program, phase), self.sizes.num_vertices
         sent = self.bytes_per_vertex(program, source.mailed) + self.bytes_per_vertex(program, source.remembered)
         bitmaps = NUM_BITMAPS * INT64_BYTES * ((num_vertices + 63) // 64)
-        return num_vertices * (2 * self.sizes.vertex_dtype.itemsize + sent) + bitmaps + OBJECT_BYTES
+        if source.flow.intersects:  # at most the lists of all vertices
+            bitmaps += (num_vertices + 1) * INT64_BYTES + self.sizes.num_edges * self.sizes.vertex_dtype.itemsize
+        item = self.sizes.vertex_dtype.itemsize + sent
+        num_items = num_vertices * (2 if source.deals else 1)  # and one for every vertex that it may give away
+        return num_vertices * self.sizes.vertex_dtype.itemsize + num_items * item + bitmaps + OBJECT_BYTES
 
     def bytes_per_vertex(self, program: Program, names: Sequence[str]) -> int:
         """Return the bytes that the values of some fields take for one vertex."""
@@ -214,8 +221,9 @@ class Footprint:
             mark_outputs(recording)
         is_weighted = self.sizes.weight_dtype is not None
         dtypes = {n: field_dtype(f, self.sizes.vertex_dtype) for n, f in recording.fields.items()}
-        title = type(program).__name__
-        return write_phase(recording, phase, dtypes, is_weighted=is_weighted, title=title, duplication=self.duplication)
+        how: dict[str, Any] = {"is_weighted": is_weighted, "title": type(program).__name__}
+        deals = self.config.stealing == "frontier" and self.duplication is not None
+        return write_phase(recording, phase, dtypes, duplication=self.duplication, deals=deals, **how)
 
     def _block_bytes(self, num_blocks: int) -> int:
         """Return the bytes of the buckets' blocks while they are doubled: that graphs with hubs need it is usual."""
@@ -234,4 +242,12 @@ class Footprint:
         sizes = [dtype.itemsize // INT64_BYTES for dtype in source.partials.values()]
         words += -(-self.sizes.num_vertices // BLOCK) * sum(sizes)
         outboxes = self.num_threads * (1 if self.duplication is None else 2)
-        return INT64_BYTES * words + outboxes * OUTBOX * self.sizes.vertex_dtype.itemsize
+        scratch = self.num_threads * self._scratch_sizes(source).nbytes
+        return INT64_BYTES * words + outboxes * OUTBOX * self.sizes.vertex_dtype.itemsize + scratch
+
+    def _scratch_sizes(self, source: Any) -> Any:
+        """Return what a thread notes about lists; where the longest is not known it is taken to be of all vertices."""
+        from shoal.backends.cpu.scratch import scratch_sizes
+
+        longest = self.sizes.num_vertices if self.sizes.max_degree is None else self.sizes.max_degree
+        return scratch_sizes(source.flow, self.sizes.num_vertices, longest, longest)

@@ -19,8 +19,9 @@ import numpy as np
 
 from shoal import arrays
 from shoal.errors import Allocating, GraphError, OutOfMemoryError, check_choice, check_integer
+from shoal.interop.conversions import Conversions
 from shoal.labels import as_labels, find_label, label_at
-from shoal.symmetry import CSRArrays, check_symmetric, is_same_csr
+from shoal.symmetry import CSRArrays, check_symmetric, has_self_loops, is_same_csr
 
 #: Offsets of more take eight terabytes; beyond, an id would leave no room for what is packed beside it while sorting.
 _MAX_VERTICES = 2**40
@@ -28,8 +29,8 @@ _MAX_VERTICES = 2**40
 _TURNED = {None: None, "out": "in", "in": "out"}
 
 
-class Graph:
-    """A graph that never changes; make one with `from_edges`, `from_csr`, `from_scipy` or a reader.
+class Graph(Conversions):
+    """A graph that never changes; make one with `from_edges`, `from_csr`, another ``from_`` or a reader of files.
 
     Examples
     --------
@@ -171,27 +172,6 @@ class Graph:
             graph._check_symmetric()
         return graph
 
-    @classmethod
-    def from_scipy(cls, matrix: Any, *, directed: bool = True) -> Graph:
-        """Make a graph from a square sparse array or matrix whose entry (u, v) is the weight of the edge u -> v.
-
-        A matrix of Booleans makes a graph without weights.  Stored zeros are edges of weight 0.
-        """
-        if getattr(matrix, "ndim", None) != 2 or not hasattr(matrix, "tocsr"):
-            raise GraphError(f"matrix is a {type(matrix).__name__}; it must be a two-dimensional SciPy sparse array")
-        if matrix.shape[0] != matrix.shape[1]:
-            raise GraphError(f"matrix has the shape {matrix.shape}; it must be square")
-        csr = matrix.tocsr()
-        weights = None if csr.dtype == bool else csr.data
-        return cls.from_csr(csr.indptr, csr.indices, weights, directed=directed)
-
-    def to_scipy(self) -> Any:
-        """Return the adjacency matrix as a SciPy CSR array that shares memory; without weights every entry is 1."""
-        from scipy.sparse import csr_array
-
-        data = np.ones(self.num_edges, np.int32) if self.weights is None else self.weights
-        return csr_array((data, self.indices, self.indptr), shape=(self.num_vertices, self.num_vertices))
-
     @property
     def num_vertices(self) -> int:
         """Number of vertices, isolated ones too."""
@@ -246,6 +226,11 @@ class Graph:
     def max_weight(self) -> int | float | None:
         """Largest weight, None if there is none."""
         return self._cached("max_weight", lambda: _extreme(np.max, self.weights))
+
+    @property
+    def has_self_loops(self) -> bool:
+        """Whether an edge leads from a vertex to itself."""
+        return self._cached("has_self_loops", lambda: has_self_loops(self))
 
     def reverse(self) -> Graph:
         """Return the graph with every edge turned round; an undirected graph is its own reverse."""

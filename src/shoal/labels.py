@@ -77,3 +77,36 @@ def label_at(labels: Any, vertex: int) -> Any:
         if hasattr(label, to_python):
             return getattr(label, to_python)()
     return label
+
+
+def labels_as_arrow(labels: Any) -> Any:
+    """Return labels as an Arrow array of int64 or of large_string; None for None."""
+    import pyarrow as pa
+
+    if labels is None:
+        return None
+    if isinstance(labels, pa.ChunkedArray):
+        labels = labels.combine_chunks()
+    if isinstance(labels, pa.Array):
+        return labels if pa.types.is_integer(labels.type) else labels.cast(pa.large_string())
+    array = np.asarray(labels)
+    if array.dtype.kind in "iu":
+        return pa.array(array)
+    return pa.array([str(label) for label in array.tolist()], pa.large_string())
+
+
+def is_numbered(labels: Any) -> bool:
+    """Whether vertices are named by whole numbers."""
+    return labels is None or np.asarray(labels[:0]).dtype.kind in "iu"
+
+
+def names_of(labels: Any, vertices: np.ndarray) -> Any:
+    """Return the names of vertices (-1: none) as an array: NumPy's for whole numbers, Arrow's for strings."""
+    if labels is None:
+        return vertices
+    if is_numbered(labels):
+        numbers = np.asarray(labels)
+        return np.where(vertices < 0, -1, numbers[vertices]) if len(numbers) else numbers
+    import pyarrow as pa
+
+    return labels_as_arrow(labels).take(pa.array(vertices, mask=np.asarray(vertices) < 0))

@@ -10,6 +10,7 @@ buckets, edges that add nothing to a path) the usual or the larger case is assum
 from __future__ import annotations
 
 import inspect
+import math
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 from typing import Any
@@ -17,12 +18,22 @@ from typing import Any
 import numpy as np
 
 from shoal import algorithms
+from shoal.algorithms import forest
 from shoal.algorithms.arguments import is_batch, make_config
 from shoal.algorithms.betweenness import Betweenness, batch_width
 from shoal.algorithms.bfs import BFS, MAX_BATCH, AsynchronousBFS, BatchBFS, SmallestParents
 from shoal.algorithms.components import Components
+from shoal.algorithms.cores import CoreNumbers, KCore
+from shoal.algorithms.eigenvector import Eigenvector
+from shoal.algorithms.hits import Hits
+from shoal.algorithms.katz import Katz
+from shoal.algorithms.label_propagation import LabelPropagation
+from shoal.algorithms.local_moves import LocalMoves
+from shoal.algorithms.orientation import num_orienting_threads
 from shoal.algorithms.pagerank import DTYPES, PageRank, ResidualPageRank
-from shoal.algorithms.sssp import SSSP, FlatParents, PackedSSSP, TightParents, distance_dtype, fits_words
+from shoal.algorithms.sssp import SSSP, FlatParents, PackedSSSP, TightParents, distance_dtype, flat_bits, takes_words
+from shoal.algorithms.strong_components import Spread, Trim
+from shoal.algorithms.triangles import Triangles
 from shoal.arrays import choose_edge_dtype, choose_vertex_dtype
 from shoal.config import CONFIG_NAMES, parse_devices
 from shoal.dataflow.link import NUM_BUFFERS
@@ -63,7 +74,8 @@ def estimate_memory(
     ----------
     graph_or_sizes : a graph, or (vertices, stored edges) or (vertices, stored edges, weights): True for whole numbers,
         or the weights' dtype
-    algorithm : ``"bfs"``, ``"sssp"``, ``"cc"``, ``"bc"``, ``"pagerank"``, or a program of one's own
+    algorithm : ``"bfs"``, ``"sssp"``, ``"cc"``, ``"bc"``, ``"pagerank"``, ``"triangles"``, ``"clustering"``,
+        ``"transitivity"``, ``"lpa"``, ``"louvain"``, or a program of one's own
     directed : whether a graph given by its sizes is; False if not given
     **options : as the algorithm's function takes them, strategies too
 
@@ -82,7 +94,7 @@ def estimate_memory(
     sizes = sizes_of(graph_or_sizes, directed)
     strategies = {name: options.pop(name) for name in list(options) if name in CONFIG_NAMES}
     config = make_config(strategies)
-    if isinstance(graph_or_sizes, Graph) and parse_devices(config.devices).kind == "cuda":
+    if isinstance(graph_or_sizes, Graph) and (parse_devices(config.devices).kind == "cuda" or algorithm in _TALLYING):
         sizes = replace(sizes, max_degree=graph_or_sizes.max_degree)
     device = Footprint(sizes, config)
     if isinstance(algorithm, Program):
@@ -121,7 +133,7 @@ def sizes_of(given: Graph | tuple, directed: bool | None = None) -> Sizes:
         weight = None if given.weights is None else given.weights.dtype
         may_be_flat = weight is not None and (weight.kind == "f" or given.min_weight == 0)
         return Sizes(given.num_vertices, given.num_edges, given.is_directed, given.vertex_dtype, given.edge_dtype,
-                     weight, None, distance_dtype(given), may_be_flat)  # fmt: skip
+                     weight, None, distance_dtype(given), may_be_flat, flat_bits(given))  # fmt: skip
     if not isinstance(given, (tuple, list)) or len(given) not in (2, 3):
         raise ArgumentError(f"graph_or_sizes={given!r} is not allowed; it must be a Graph, (vertices, stored edges) or "
                             "(vertices, stored edges, weights)")  # fmt: skip
@@ -132,8 +144,9 @@ def sizes_of(given: Graph | tuple, directed: bool | None = None) -> Sizes:
     edge_dtype = choose_edge_dtype(None, vertex_dtype, num_edges)
     is_float = weight is not None and weight.kind == "f"
     # Of whole weights int32 distances are assumed: with their conversion to float64 they need the most.
-    return Sizes(num_vertices, num_edges, bool(directed), vertex_dtype, edge_dtype, weight, None,
-                 weight if is_float and weight is not None else np.dtype(np.int32), is_float)  # fmt: skip
+    distance = weight if is_float and weight is not None else np.dtype(np.int32)
+    return Sizes(num_vertices, num_edges, bool(directed), vertex_dtype, edge_dtype, weight, None, distance, is_float,
+                 None if is_float else 0)  # fmt: skip
 
 
 def _weight_dtype(weights: Any) -> np.dtype | None:
@@ -180,8 +193,11 @@ def _sssp_stages(sizes: Sizes, device: Footprint, options: dict[str, Any]) -> li
     conversion = count * (INT64_BYTES + 1) if dtype.kind == "i" else 0
     earlier = result * max(width - 1, 0)
     is_deterministic, has_targets = device.config.deterministic, options.get("targets") is not None
-    if wants_parents and fits_words(dtype, sizes.vertex_dtype, sizes.may_be_flat):
-        first = device.stage(PackedSSSP(has_targets, is_deterministic), others=earlier, begins_everywhere=False)
+    if wants_parents and takes_words(
+        dtype, sizes.vertex_dtype, sizes.flat_bits, has_targets=has_targets, is_deterministic=is_deterministic
+    ):
+        program = PackedSSSP(has_targets, is_deterministic, bool(sizes.flat_bits))
+        first = device.stage(program, others=earlier, begins_everywhere=False)
         return [first, replace(first, other_bytes=count * vertex + conversion + max(earlier, result * width * 2))]
     joined = ("smallest" if is_deterministic else "any") if wants_parents and not has_targets else "none"
     stages = [device.stage(SSSP(dtype, has_targets, joined), others=earlier, begins_everywhere=False)]
@@ -229,8 +245,15 @@ def _betweenness_stages(sizes: Sizes, device: Footprint, options: dict[str, Any]
     return [device.stage(Betweenness(width), others=others, begins_everywhere=False)]
 
 
+def _edge_betweenness_stages(sizes: Sizes, device: Footprint, options: dict[str, Any]) -> list[Stage]:
+    # Undirected edges are listed once; of self-loops, stored once, one a vertex is assumed.
+    listed = sizes.num_edges if sizes.is_directed else sizes.num_edges // 2 + sizes.num_vertices
+    edges = listed * (2 * sizes.vertex_dtype.itemsize + INT64_BYTES) + INT64_BYTES * (sizes.num_vertices + 1)
+    return [stage.beside(edges) for stage in _betweenness_stages(sizes, device, options)]
+
+
 def _pagerank_stages(sizes: Sizes, device: Footprint, options: dict[str, Any]) -> list[Stage]:
-    is_weighted = bool(options.get("weighted", False)) and sizes.weight_dtype is not None
+    is_weighted = _is_weighted(sizes, options)
     is_personal = options.get("personalization") is not None
     count = sizes.num_vertices
     out_weight = count * (INT64_BYTES if is_weighted else sizes.edge_dtype.itemsize)
@@ -247,19 +270,131 @@ def _pagerank_stages(sizes: Sizes, device: Footprint, options: dict[str, Any]) -
     return stages
 
 
+def _triangles_stages(sizes: Sizes, device: Footprint, options: dict[str, Any]) -> list[Stage]:
+    """Every edge is there once more in the oriented graph, whose lists are no longer than the root of their number."""
+    count, vertex = sizes.num_vertices, sizes.vertex_dtype.itemsize
+    longest = min(math.isqrt(sizes.num_edges) + 1, max(count, 1))
+    oriented = replace(
+        sizes, num_edges=sizes.num_edges // 2, is_directed=True, weight_dtype=None, max_degree=longest
+    )  # fmt: skip
+    # Order and rank; while they are made, numbers of 64 bits; of each core a number for every vertex.
+    ranks = 2 * count * vertex
+    made = Stage(0, 0, oriented.csr_bytes + ranks + count * (INT64_BYTES + vertex * num_orienting_threads()), False)
+    # Of the result: degrees, pairs and quotients of all vertices.
+    others = oriented.csr_bytes + ranks + 5 * count * INT64_BYTES
+    return [made, Footprint(oriented, device.config).stage(Triangles(), others=others)]
+
+
+def _label_propagation_stages(sizes: Sizes, device: Footprint, options: dict[str, Any]) -> list[Stage]:
+    program = LabelPropagation(bool(options.get("weighted", False)) and sizes.weight_dtype is not None, 1)
+    # Naming communities sorts the labels, and finds back where they were.
+    return [device.stage(program, others=4 * sizes.num_vertices * INT64_BYTES)]
+
+
+def _louvain_stages(sizes: Sizes, device: Footprint, options: dict[str, Any]) -> list[Stage]:
+    is_weighted = bool(options.get("weighted", False)) and sizes.weight_dtype is not None
+    count = sizes.num_vertices
+    kept = 6 * count * INT64_BYTES  # labels, degrees and loops of a level, and while labels are sorted
+    # A graph of communities: two ends, a weight, and whether they are one, of every edge; sorted and added up.
+    contracted = sizes.num_edges * (3 * INT64_BYTES + 2 * sizes.vertex_dtype.itemsize + 2 * INT64_BYTES)
+    first = device.stage(LocalMoves(is_weighted, 1), others=kept)
+    return [first, replace(first, state_bytes=0).beside(contracted)]
+
+
+#: Algorithms whose threads need a table as long as the longest list.
+_TALLYING = ("lpa", "louvain")
+
+
+def _eigenvector_stages(sizes: Sizes, device: Footprint, options: dict[str, Any]) -> list[Stage]:
+    return [device.stage(Eigenvector(1, _is_weighted(sizes, options)))]
+
+
+def _katz_stages(sizes: Sizes, device: Footprint, options: dict[str, Any]) -> list[Stage]:
+    has_betas = np.ndim(options.get("beta", 1.0)) == 1
+    betas = sizes.num_vertices * INT64_BYTES if has_betas else 0
+    return [device.stage(Katz(1, _is_weighted(sizes, options), has_betas), constants=betas)]
+
+
+def _hits_stages(sizes: Sizes, device: Footprint, options: dict[str, Any]) -> list[Stage]:
+    return [device.stage(Hits(1, _is_weighted(sizes, options), sizes.is_directed))]
+
+
+def _is_weighted(sizes: Sizes, options: dict[str, Any]) -> bool:
+    return bool(options.get("weighted", False)) and sizes.weight_dtype is not None
+
+
+def _strong_components_stages(sizes: Sizes, device: Footprint, options: dict[str, Any]) -> list[Stage]:
+    vertex, count = sizes.vertex_dtype.itemsize, sizes.num_vertices
+    # Labels, groups and numbers are there throughout; beside a search what it begins with, its groups, and who begins.
+    kept = count * 3 * vertex
+    trimming = device.stage(Trim(), constants=count * vertex, others=kept + count * INT64_BYTES)
+    spreading = device.stage(Spread(), constants=count * vertex, others=kept + count * (2 * vertex + INT64_BYTES))
+    # Drawing the numbers: as int64 first.
+    return [trimming, spreading, Stage(0, 0, kept + 2 * count * INT64_BYTES, False)]
+
+
+def _forest_stages(sizes: Sizes, device: Footprint, options: dict[str, Any]) -> list[Stage]:
+    program = forest.Forest(forest.fits_words(sizes.weight_dtype, sizes.vertex_dtype))
+    # The result while the state is there: which edges, in which order, both ends as int64 and as ids, weights twice.
+    result = sizes.num_vertices * (6 * INT64_BYTES + 1 + 2 * sizes.vertex_dtype.itemsize)
+    stage = device.stage(program)
+    return [stage, replace(stage, buffer_bytes=0, workspace_bytes=0, other_bytes=result)]
+
+
+def _core_stages(sizes: Sizes, device: Footprint, options: dict[str, Any]) -> list[Stage]:
+    return [_both_ways(sizes, device.stage(CoreNumbers(), others=sizes.num_vertices * sizes.edge_dtype.itemsize))]
+
+
+def _k_core_stages(sizes: Sizes, device: Footprint, options: dict[str, Any]) -> list[Stage]:
+    # Beside the state there are the degrees, and who begins: a mask and a list.
+    others = sizes.num_vertices * (sizes.edge_dtype.itemsize + 1 + INT64_BYTES)
+    return [_both_ways(sizes, device.stage(KCore(), others=others))]
+
+
+def _both_ways(sizes: Sizes, stage: Stage) -> Stage:
+    """Return a stage on the graph with both directions of every edge, which a directed one does not have yet."""
+    return stage.beside(3 * sizes.csr_bytes) if sizes.is_directed else stage
+
+
 _STAGES: dict[str, Callable[[Sizes, Footprint, dict[str, Any]], list[Stage]]] = {
     "bfs": _bfs_stages,
     "sssp": _sssp_stages,
     "cc": _components_stages,
     "bc": _betweenness_stages,
+    "ebc": _edge_betweenness_stages,
     "pagerank": _pagerank_stages,
+    "triangles": _triangles_stages,
+    "clustering": _triangles_stages,
+    "transitivity": _triangles_stages,
+    "lpa": _label_propagation_stages,
+    "louvain": _louvain_stages,
+    "eigenvector": _eigenvector_stages,
+    "katz": _katz_stages,
+    "hits": _hits_stages,
+    "scc": _strong_components_stages,
+    "msf": _forest_stages,
+    "core": _core_stages,
+    "kcore": _k_core_stages,
 }
 _FUNCTIONS: dict[str, Callable[..., Any]] = {
     "bfs": algorithms.bfs,
     "sssp": algorithms.sssp,
     "cc": algorithms.connected_components,
     "bc": algorithms.betweenness_centrality,
+    "ebc": algorithms.edge_betweenness_centrality,
     "pagerank": algorithms.pagerank,
+    "triangles": algorithms.triangles,
+    "clustering": algorithms.clustering,
+    "transitivity": algorithms.transitivity,
+    "lpa": algorithms.label_propagation,
+    "louvain": algorithms.louvain_communities,
+    "eigenvector": algorithms.eigenvector_centrality,
+    "katz": algorithms.katz_centrality,
+    "hits": algorithms.hits,
+    "scc": algorithms.strongly_connected_components,
+    "msf": algorithms.minimum_spanning_forest,
+    "core": algorithms.core_number,
+    "kcore": algorithms.k_core,
 }
 
 

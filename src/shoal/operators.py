@@ -3,6 +3,8 @@
 
 advance   visit the edges of a frontier; destinations for which the rule says True make the next frontier
 gather    for every vertex, combine a value over its incoming edges, then finish the vertex
+tally     for every vertex, sum a value over its incoming edges by key, then hand it each key with its sum
+intersect visit edges with the number of neighbours that their two ends have in common
 filter    keep the vertices for which a rule says True
 compute   run a rule on every vertex of a frontier
 reduce    combine what a rule returns for every vertex into scalars
@@ -194,6 +196,29 @@ def gather(
     )
 
 
+def tally(frontier: Frontier, rule: Rule, *, key: Rule, choose: Rule) -> None:
+    """For every vertex, sum ``rule`` over its incoming edges by ``key``; hand each key and its sum to ``choose``.
+
+    Keys are whole numbers; sums are float64, in the order of the edges.  ``choose`` gets ``vertex``, ``key`` and
+    ``value`` once for each key that the vertex's edges have, in the order in which they first come; it keeps what it
+    wants in fields of its vertex.
+    """
+    given = {"rule": rule, "key": key, "choose": choose}
+    rules = {role: _check_rule("tally", role, value) for role, value in given.items()}
+    _append(Operator("tally", _check_frontier("tally", frontier), None, rules))
+
+
+def intersect(frontier: Frontier, rule: Rule) -> None:
+    """Run ``rule`` on every edge that leaves ``frontier``, with what is in both its ends' lists of neighbours.
+
+    ``shared`` is the number of edges from ``dst`` to neighbours of ``src``, ``between`` that of edges from neighbours
+    of ``src`` to ``dst``.  Neighbours are those that edges lead to; in an undirected graph the two are the same.  Work
+    goes with the degree of every neighbour: where edges lead from lower to higher degrees, hubs cost little.
+    """
+    rules = {"rule": _check_rule("intersect", "rule", rule)}
+    _append(Operator("intersect", _check_frontier("intersect", frontier), None, rules))
+
+
 def filter(frontier: Frontier, rule: Rule) -> Frontier:
     """Return the vertices of ``frontier`` for which ``rule`` says True."""
     output = Frontier("output")
@@ -295,6 +320,10 @@ _PROVIDED = {
     ("advance", "on_receive"): ("vertex", "value", "is_owned"),
     ("gather", "rule"): ("src", "dst", "weight"),
     ("gather", "finish"): ("vertex", "value"),
+    ("tally", "rule"): ("src", "dst", "weight"),
+    ("tally", "key"): ("src", "dst", "weight"),
+    ("tally", "choose"): ("vertex", "key", "value"),
+    ("intersect", "rule"): (*_EDGE_NAMES, "shared", "between"),
     ("filter", "rule"): ("vertex",),
     ("compute", "rule"): ("vertex",),
     ("reduce", "rule"): ("vertex",),

@@ -5,7 +5,8 @@ from __future__ import annotations
 
 import os
 import threading
-from dataclasses import dataclass, field
+from collections.abc import Callable
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 import numpy as np
@@ -27,6 +28,7 @@ class Placed:
     owner: Any = field(default=None, repr=False)  # device of each vertex, where there are several
     _shards: dict[Any, tuple[Any, ...]] = field(default_factory=dict, repr=False)
     _lock: Any = field(default_factory=threading.Lock, repr=False)
+    _others: dict[str, Placed] = field(default_factory=dict, repr=False)
 
     @property
     def kind(self) -> str:
@@ -48,6 +50,21 @@ class Placed:
                 if found is None:
                     found = self._shards[key] = self._make_shards(duplication, with_in_edges)
         return found
+
+    def with_edges(self, name: str, make: Callable[[], Graph]) -> Placed:
+        """Return another graph of the same vertices on the same devices, made once by its name.
+
+        Vertices stay where they are, but for segments, which have as many edges each: there the other graph's count.
+        """
+        if name not in self._others:
+            other = make()
+            if isinstance(self.partition, str) and self.partition in ("auto", RESOLVED["partition"]):
+                placed = place(other, self.devices, partition=self.partition, duplication=self.duplication)
+            else:
+                placed = replace(self, graph=other, _shards={}, _lock=threading.Lock(), _others={})
+            with self._lock:
+                self._others.setdefault(name, placed)
+        return self._others[name]
 
     def keep_parts(self, duplication: str, parts: list[Any], *, with_in_edges: bool) -> None:
         """Use parts that are made already; those with incoming edges serve programs without, too."""

@@ -15,15 +15,22 @@ from typing import Any
 
 import numpy as np
 
+from shoal.algorithms.arguments import both_ways, graph_of
 from shoal.algorithms.betweenness import Betweenness, batch_width
 from shoal.algorithms.bfs import BFS
 from shoal.algorithms.components import Components
+from shoal.algorithms.cores import CoreNumbers, KCore
+from shoal.algorithms.eigenvector import Eigenvector
+from shoal.algorithms.forest import forest_program
+from shoal.algorithms.hits import Hits
+from shoal.algorithms.katz import Katz
 from shoal.algorithms.pagerank import PageRank
 from shoal.algorithms.sssp import sssp_program
+from shoal.algorithms.strong_components import Trim
 from shoal.config import MAX_DEVICES, REFUSED, RESOLVED, RunConfig, parse_devices
 from shoal.errors import ArgumentError, check_choice, check_integer
 from shoal.exchanges import Sharing
-from shoal.execution.choices import choose
+from shoal.execution.choices import SEGMENT_REASON, choose
 from shoal.execution.plans import sharing_of
 from shoal.execution.volume import bound_volume
 from shoal.footprint import INT64_BYTES, Footprint
@@ -35,8 +42,6 @@ from shoal.strategies.duplication import DUPLICATIONS, build_subgraphs
 from shoal.strategies.partition import PARTITIONERS, partition_graph
 from shoal.strategies.subgraph import Edges, Subgraph
 
-_SEGMENT_REASON = "segments have as many edges each, and on a CPU none of these are copied"
-
 #: The program that each algorithm runs by default; betweenness in batches as wide as those of all sources.
 PROGRAMS: dict[str, Callable[[Graph], Program]] = {
     "bfs": lambda graph: BFS(),
@@ -44,7 +49,16 @@ PROGRAMS: dict[str, Callable[[Graph], Program]] = {
     "cc": lambda graph: Components(can_skip=not graph.is_directed),
     "bc": lambda graph: Betweenness(batch_width(graph.num_vertices, graph.num_vertices)),
     "pagerank": lambda graph: PageRank("float64", 100, False, False),
+    "eigenvector": lambda graph: Eigenvector(1000, False),
+    "katz": lambda graph: Katz(1000, False, False),
+    "hits": lambda graph: Hits(1000, False, graph.is_directed),
+    "scc": lambda graph: Trim(),  # it sends more than the searches do
+    "msf": forest_program,
+    "core": lambda graph: CoreNumbers(),
+    "kcore": lambda graph: KCore(),
 }
+#: Algorithms whose program runs on the graph with both directions of every edge.
+GO_BOTH_WAYS = ("core", "kcore")
 
 
 @dataclass(frozen=True)
@@ -111,6 +125,8 @@ def compare_strategies(
     check_integer("devices", num_devices, 2, MAX_DEVICES)
     check_choice("algorithm", algorithm, PROGRAMS)
     config = RunConfig(devices=f"cpu:{num_devices}", fanout=fanout, partition_seed=partition_seed)
+    if algorithm in GO_BOTH_WAYS:
+        graph = graph_of(both_ways(graph))
     program = PROGRAMS[algorithm](graph)
     sharings = [sharing_of(program, phase, config.direction) for phase in program.phases()]
     auto = choose(sharings, config, "cpu", num_devices)
@@ -128,7 +144,7 @@ def compare_strategies(
             takes = (partition, duplication, communication)
             is_auto = takes == (RESOLVED["partition"], auto.duplication, auto.communication)
             runs.append(PlannedRun(*takes, **planner.plan(duplication, communication), is_auto=is_auto))
-    return Comparison(algorithm, num_devices, runs, f"{auto.reason}; {_SEGMENT_REASON}", impossible)
+    return Comparison(algorithm, num_devices, runs, f"{auto.reason}; {SEGMENT_REASON}", impossible)
 
 
 def _allowed(sharings: list[Sharing], config: RunConfig) -> Iterator[tuple[str, str]]:

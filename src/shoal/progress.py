@@ -27,6 +27,7 @@ class Progress:
     superstep : supersteps of the phase that are over
     frontier_size : vertices in the frontier
     seconds : since the phase began
+    max_supersteps : how many the phase will have at most; None where only its end will tell
     """
 
     program: str
@@ -34,17 +35,38 @@ class Progress:
     superstep: int
     frontier_size: int
     seconds: float
+    max_supersteps: int | None = None
+
+
+@dataclass(frozen=True)
+class Work:
+    """How far a piece of work beside a run is: a file that is read, a graph that is built.
+
+    Parameters
+    ----------
+    name : what is done
+    done, total : so much, and of how much; None where only the end will tell
+    unit : of both: ``"bytes"`` or ``"edges"``
+    seconds : since it began
+    """
+
+    name: str
+    done: int
+    total: int | None
+    unit: str
+    seconds: float
 
 
 Observer = Callable[[Progress], None]
+WorkObserver = Callable[[Work], None]
 PERIOD_SECONDS = 0.1  # between two reports: often enough for an eye, too rare to cost anything
 
 
 class Watch:
-    """An observer, and when it was last told."""
+    """Observers, and when one was last told."""
 
-    def __init__(self, observer: Observer) -> None:
-        self.observer = observer
+    def __init__(self, observer: Observer, work_observer: WorkObserver | None = None) -> None:
+        self.observer, self.work_observer = observer, work_observer
         self.told = time.monotonic()
 
     @property
@@ -62,8 +84,10 @@ _watch: ContextVar[Watch | None] = ContextVar("shoal_watch", default=None)
 
 
 @contextmanager
-def observe(callback: Observer) -> Iterator[None]:
+def observe(callback: Observer, *, work: WorkObserver | None = None) -> Iterator[None]:
     """Call ``callback`` with a `Progress` about ten times a second while runs in this context are under way.
+
+    ``work`` is called with a `Work` while text files are read and graphs are built.
 
     It is called on the caller's own thread; an exception that it raises ends the run and is passed on.  What takes less
     than a tenth of a second is not reported.
@@ -76,7 +100,9 @@ def observe(callback: Observer) -> Iterator[None]:
     """
     if not callable(callback):
         raise ArgumentError(f"callback={callback!r} is not allowed; it must be a function of one Progress")
-    token = _watch.set(Watch(callback))
+    if work is not None and not callable(work):
+        raise ArgumentError(f"work={work!r} is not allowed; it must be a function of one Work")
+    token = _watch.set(Watch(callback, work))
     try:
         yield
     finally:
@@ -86,3 +112,21 @@ def observe(callback: Observer) -> Iterator[None]:
 def current_watch() -> Watch | None:
     """Return what watches the runs of this context, if anything does."""
     return _watch.get()
+
+
+class WorkReporter:
+    """Tells what watches this context how far a piece of work is, if that wants to know."""
+
+    def __init__(self, name: str, total: int | None, unit: str) -> None:
+        watch = _watch.get()
+        self._watch = None if watch is None or watch.work_observer is None else watch
+        self._name, self._total, self._unit = name, total, unit
+        self._began = time.monotonic()
+
+    def report(self, done: int) -> None:
+        """Say how much is done, unless the last report was only just now."""
+        if self._watch is None or self._watch.work_observer is None or not self._watch.is_due:
+            return
+        now = time.monotonic()
+        self._watch.told = now
+        self._watch.work_observer(Work(self._name, done, self._total, self._unit, now - self._began))

@@ -4,7 +4,8 @@
 A rule is never run by Python.  A backend writes its source, with the values of the globals it names, into a generated
 module beside the loop that bears it; so the compiler sees one function and the disk cache sees every change.
 What a rule may take, by the names of its parameters: ``src``, ``dst``, ``edge``, ``weight`` (an edge's), ``vertex``,
-``value`` (what a gather has summed), ``superstep``, ``frontier_size``, ``num_vertices``, ``current_priority`` (of an
+``value`` (what a gather has summed), ``key`` (by which a tally has), ``shared`` and ``between`` (of an intersection),
+``superstep``, ``frontier_size``, ``num_vertices``, ``current_priority`` (of an
 ordered advance), and the program's own fields.
 """
 
@@ -22,8 +23,8 @@ import numpy as np
 
 from shoal.errors import ProgramError
 
-RESERVED = ("src", "dst", "edge", "weight", "vertex", "value", "is_owned", "superstep", "frontier_size", "num_vertices",
-            "current_priority")  # fmt: skip
+RESERVED = ("src", "dst", "edge", "weight", "vertex", "value", "key", "shared", "between", "is_owned", "superstep",
+            "frontier_size", "num_vertices", "current_priority")  # fmt: skip
 _NUMBERS = (bool, int, float, np.bool_, np.integer, np.float32)  # a float64 is a float
 _MODULES = (np, math)
 #: Functions of Python that a rule may call.

@@ -11,6 +11,7 @@ from shoal.errors import ArgumentError
 from shoal.graph import Graph
 from shoal.placement import Placed, placed_for
 from shoal.program import Constant, Program, Vertex
+from shoal.report.option import reported
 from shoal.stats import Stats
 
 
@@ -34,6 +35,7 @@ class ProgramResult:
         return f"ProgramResult({names}; {self.stats!r})"
 
 
+@reported
 def run(program: Program, graph: Graph | Placed, **options: Any) -> ProgramResult:
     """Run a program on a graph.
 
@@ -41,7 +43,8 @@ def run(program: Program, graph: Graph | Placed, **options: Any) -> ProgramResul
     ----------
     program : what to run
     graph : a graph, or a placed one
-    **options : fields of `RunConfig`; all others go to the program's ``start``
+    **options : fields of `RunConfig`, and ``report=`` (see `shoal.report.option`); all others go to the program's
+        ``start``
 
     Returns
     -------

@@ -3,19 +3,23 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from collections.abc import Callable
+from dataclasses import asdict, dataclass, field
+from functools import partial
 from typing import Any
 
 import numpy as np
 
 _DIRECTIONS = ("push", "pull", "async")
 _ASYNC = 2  # the direction of a row that is about all a device did without supersteps
-_FRONTIER, _EDGES, _DIRECTION = 2, 3, 4  # columns: size of the frontier, edges looked at, direction
+_BEGIN, _END, _FRONTIER, _EDGES, _DIRECTION = range(5)  # columns: as a row of `Trace` begins
 #: Columns that are added up over supersteps and devices, with their names; nanoseconds become seconds.
-_COUNTED = {"edges_visited": 3, "messages": 6, "items_sent": 7, "bytes_sent": 8, "items_combined": 9}
-_IDLE = 10
-_NUM_COLUMNS = 11
-#: A row has 88 bytes: 88 MB at most, however long a run is.  Road networks of a continent need some ten thousand rows.
+_COUNTED = {"edges_visited": 3, "messages": 6, "items_sent": 7, "bytes_sent": 8, "items_combined": 9,
+            "stolen_edges": 13}  # fmt: skip
+#: Nanoseconds, with the names of their seconds.
+_TIMED = {"idle_seconds": 10, "pack_seconds": 11, "combine_seconds": 12}
+_NUM_COLUMNS = 14
+#: A row has 112 bytes: 112 MB at most, however long a run is.  Roads of a continent need some ten thousand rows.
 MAX_ROWS = 1_000_000
 
 
@@ -24,7 +28,8 @@ class Trace:
     """The supersteps of a run on one device: always their number and sums, and the first `MAX_ROWS` rows if wanted.
 
     A row: begin and end (ns), frontier size, edges looked at, direction, output size, messages, items and bytes sent,
-    items combined, ns spent waiting for other devices.
+    items combined, ns spent waiting for other devices, packing what is sent, combining what was received, edges looked
+    at in the place of other devices.
     """
 
     keeps_rows: bool = True
@@ -74,8 +79,18 @@ def async_row(
 ) -> np.ndarray:  # fmt: skip
     """Return the one row of a device without supersteps."""
     return np.array([[
-        began, ended, work_items, edges_visited, _ASYNC, 0, messages, items_sent, bytes_sent, items_combined, 0,
+        began, ended, work_items, edges_visited, _ASYNC, 0, messages, items_sent, bytes_sent, items_combined,
+        0, 0, 0, 0,
     ]])  # fmt: skip
+
+
+@dataclass(frozen=True)
+class PhaseSpan:
+    """A phase that has run: supersteps in a row, behind those of the phase before."""
+
+    program: str
+    step: str
+    num_supersteps: int
 
 
 @dataclass
@@ -90,6 +105,10 @@ class Stats:
     num_threads: int = 1
     extra: dict[str, Any] = field(default_factory=dict)
     device_peaks: list[int] = field(default_factory=list)  # bytes of each device
+    phases: list[PhaseSpan] = field(default_factory=list)  # in order; none with ``stats="totals"``
+    traffic: list[Callable[[], np.ndarray] | None] = field(default_factory=list)  # bytes from each to each, by phase
+    explain: Callable[[], dict[str, str]] = dict  # why each strategy that was ``auto`` became what it is
+    thefts: np.ndarray | None = None  # edges by their owner and the device that visited them, where devices steal
 
     @property
     def num_supersteps(self) -> int:
@@ -109,9 +128,24 @@ class Stats:
         self.seconds += other.seconds
         self.peak_memory_bytes = max(self.peak_memory_bytes, other.peak_memory_bytes)
         self.device_peaks = list(map(max, self.device_peaks, other.device_peaks))
+        if self.thefts is not None and other.thefts is not None:
+            self.thefts = self.thefts + other.thefts
         for trace, more in zip(self.traces, other.traces, strict=True):
             trace.include(more)
+        self.phases += other.phases
+        self._add_traffic(other)
         return self
+
+    def _add_traffic(self, other: Stats) -> None:
+        """Keep one sum in the place of many phases' counts."""
+        pairs = [stats.bytes_by_pair() for stats in (self, other)]
+        self.traffic = [None if pairs[0] is None or pairs[1] is None else partial(np.copy, pairs[0] + pairs[1])]
+
+    def bytes_by_pair(self) -> np.ndarray | None:
+        """Return the bytes from each device to each; None where that was not counted, or there is one device."""
+        if not self.traffic or None in self.traffic:
+            return None
+        return np.sum([tell() for tell in self.traffic if tell is not None], axis=0)
 
     def to_dict(self) -> dict[str, Any]:
         """Return everything as plain numbers, strings, lists and dicts.
@@ -123,19 +157,25 @@ class Stats:
             "seconds": self.seconds,
             "num_supersteps": self.num_supersteps,
             **{name: self._total(column) for name, column in _COUNTED.items()},
-            "idle_seconds": self._total(_IDLE) / 1e9,
+            **{name: self._total(column) / 1e9 for name, column in _TIMED.items()},
             "peak_memory_bytes": self.peak_memory_bytes,
             "peak_memory_bytes_by_device": list(self.device_peaks),
-            "stolen_edges": 0,
             "work_items": sum(trace.work_items for trace in self.traces),
             "num_devices": len(self.traces),
             "num_threads": self.num_threads,
             "config": dict(self.config),
+            "reasons": self.explain(),
+            **({} if self.thefts is None else {"thefts": self.thefts.tolist()}),
             **self.extra,
         }
+        pairs = self.bytes_by_pair()
+        if pairs is not None:
+            totals["bytes_by_pair"] = pairs.tolist()
         if self.traces[0].keeps_rows:
             by_device = [trace.rows() for trace in self.traces]
-            totals["supersteps"] = [_superstep(rows) for rows in zip(*by_device, strict=True)]
+            origin = min([rows[0][_BEGIN] for rows in by_device if rows], default=0)
+            totals["phases"] = [asdict(phase) for phase in self.phases]
+            totals["supersteps"] = [_superstep(rows, origin) for rows in zip(*by_device, strict=True)]
             totals["supersteps_dropped"] = self.traces[0].num_dropped
         return totals
 
@@ -146,13 +186,13 @@ class Stats:
         )
 
 
-def _superstep(rows: tuple[list[int], ...]) -> dict[str, Any]:
-    """Return one superstep: for every key a list over the devices."""
+def _superstep(rows: tuple[list[int], ...], origin: int) -> dict[str, Any]:
+    """Return one superstep: for every key a list over the devices; it begins so long after the first of all."""
     return {
-        "seconds": [(row[1] - row[0]) / 1e9 for row in rows],
+        "begin_seconds": [(row[_BEGIN] - origin) / 1e9 for row in rows],
+        "seconds": [(row[_END] - row[_BEGIN]) / 1e9 for row in rows],
         "frontier_size": [row[2] for row in rows],
         "direction": [_DIRECTIONS[row[4]] for row in rows],
         **{name: [row[column] for row in rows] for name, column in _COUNTED.items()},
-        "idle_seconds": [row[_IDLE] / 1e9 for row in rows],
-        "stolen_edges": [0 for _ in rows],
+        **{name: [row[column] / 1e9 for row in rows] for name, column in _TIMED.items()},
     }

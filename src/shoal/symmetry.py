@@ -1,13 +1,19 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Say whether a CSR can be an undirected graph, that is its own transpose, and if not, name an edge without a twin."""
+"""Say whether a CSR can be an undirected graph, that is its own transpose, and if not, name an edge without a twin.
+
+And whether it has self-loops.
+"""
 
 from __future__ import annotations
 
+import itertools
 from typing import Protocol
 
 import numpy as np
 
 from shoal.errors import GraphError
+
+EDGES_AT_ONCE = 1 << 16  # about half a megabyte of temporary arrays
 
 
 class CSRArrays(Protocol):
@@ -26,6 +32,18 @@ def is_same_csr(left: CSRArrays, right: CSRArrays) -> bool:
     if not (np.array_equal(left.indptr, right.indptr) and np.array_equal(left.indices, right.indices)):
         return False
     return left.weights is None or np.array_equal(left.weights, right.weights)  # type: ignore[arg-type]
+
+
+def has_self_loops(csr: CSRArrays) -> bool:
+    """Return whether a row holds its own number."""
+    wanted = np.arange(0, len(csr.indices), EDGES_AT_ONCE)
+    firsts = np.unique([*np.searchsorted(csr.indptr, wanted, side="right") - 1, len(csr.indptr) - 1])
+    for first, last in itertools.pairwise(firsts.tolist()):
+        bounds = csr.indptr[first : last + 1]
+        rows = np.repeat(np.arange(first, last, dtype=csr.indices.dtype), np.diff(bounds))
+        if np.any(rows == csr.indices[bounds[0] : bounds[-1]]):
+            return True
+    return False
 
 
 def describe_asymmetry(csr: CSRArrays, transposed: CSRArrays) -> str:

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Run every algorithm on tiny graphs under compute-sanitizer; exit with 1 if it finds anything.
 
-    python tests/gpu/sanitize.py --tools memcheck,racecheck --runs bfs,sssp
+    python tests/gpu/sanitize.py --tools memcheck,racecheck --runs bfs,sssp --jobs 12
 
 memcheck finds accesses outside of arrays, racecheck threads of a block that meet in shared memory unordered.  Every
 array is an allocation of its own, so that one that is left is noticed; few blocks run, since a tool makes each slow.
@@ -15,6 +15,8 @@ import re
 import shutil
 import subprocess
 import sys
+from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any
 
@@ -40,6 +42,7 @@ OPTIONS = {
 }
 FOUND = 99  # the status of a run in which a tool found something: none of Python's
 NUM_PROCESSORS = 4
+RUNS_TOGETHER = 6  # of a process, where several run beside one another; each loads CUDA anew, for some seconds
 NUM_LEAVES = 5000  # of a hub: more edges than a piece of a gather, and than one of a push
 HOW = {"devices": "cuda"}
 RUNS = {
@@ -101,6 +104,7 @@ def main(arguments: list[str] | None = None) -> int:
     options.add_argument("--tools", default=",".join(CLEAN), help=f"some of {','.join(CLEAN)}")
     options.add_argument("--runs", default=",".join(RUNS), help=f"some of {','.join(RUNS)}")
     options.add_argument("--graphs", default=",".join(GRAPHS), help=f"some of {','.join(GRAPHS)}")
+    options.add_argument("--jobs", type=int, default=1, help="processes beside one another (1)")
     options.add_argument("--inside", action="store_true", help=argparse.SUPPRESS)
     given = options.parse_args(arguments)
     for name, allowed in (("tools", CLEAN), ("runs", RUNS), ("graphs", GRAPHS)):
@@ -112,10 +116,25 @@ def main(arguments: list[str] | None = None) -> int:
     sanitizer = find_sanitizer()
     if sanitizer is None:
         return refuse(f"{SANITIZER} is not found; set CUDA_HOME to a CUDA toolkit or put it on PATH")
-    command = [sys.executable, __file__, "--inside", "--runs", given.runs, "--graphs", given.graphs]
-    unclean = [tool for tool in given.tools.split(",") if not is_clean(sanitizer, tool, command)]
+    with ThreadPoolExecutor(max(given.jobs, 1)) as pool:
+        found = pool.map(lambda job: (job[0], is_clean(sanitizer, *job)), jobs_of(given))
+        unclean = sorted({tool for tool, clean in found if not clean})
     print(f"sanitize: {', '.join(unclean)} found something" if unclean else "sanitize: nothing was found")
     return 1 if unclean else 0
+
+
+def jobs_of(given: argparse.Namespace) -> Iterator[tuple[str, list[str]]]:
+    """Yield tools with the commands that they watch: one each, or many small ones where there is room beside it."""
+    runs, graphs = given.runs.split(","), given.graphs.split(",")
+    parts = [(runs, graphs)]
+    if given.jobs > 1:
+        begins = range(0, len(runs), RUNS_TOGETHER)
+        parts = [(runs[begin : begin + RUNS_TOGETHER], [graph]) for graph in graphs for begin in begins]
+    # What is slowest first: racecheck takes ten times as long.
+    for tool in sorted(given.tools.split(","), reverse=given.jobs > 1):
+        for some_runs, some_graphs in parts:
+            yield tool, [sys.executable, __file__, "--inside", "--runs", ",".join(some_runs), "--graphs",
+                         ",".join(some_graphs)]  # fmt: skip
 
 
 def refuse(reason: str) -> int:
@@ -137,15 +156,10 @@ def find_sanitizer() -> str | None:
 
 def is_clean(sanitizer: str, tool: str, command: list[str]) -> bool:
     """Run a command under a tool and return whether it ended well and the tool said that it found nothing."""
-    print(f"sanitize: {tool}", flush=True)
     watched = [sanitizer, "--tool", tool, "--error-exitcode", str(FOUND), *OPTIONS[tool], *command]
-    lines = []
-    with subprocess.Popen(watched, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True) as process:
-        assert process.stdout is not None
-        for line in process.stdout:
-            print(line, end="", flush=True)
-            lines.append(line)
-    return process.returncode == 0 and re.search(CLEAN[tool], "".join(lines)) is not None
+    ended = subprocess.run(watched, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, check=False)
+    print(f"sanitize: {tool}\n{ended.stdout}", end="", flush=True)
+    return ended.returncode == 0 and re.search(CLEAN[tool], ended.stdout) is not None
 
 
 def run_all(runs: list[str], graphs: list[str]) -> int:

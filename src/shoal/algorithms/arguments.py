@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import functools
 from typing import Any
 
 import numpy as np
@@ -31,6 +32,29 @@ def graph_of(graph: Graph | Placed) -> Graph:
     if not isinstance(graph, Graph):
         raise ArgumentError(f"graph is a {type(graph).__name__}; it must be a shoal.Graph or what shoal.place returned")
     return graph
+
+
+def check_undirected(name: str, graph: Graph) -> None:
+    """Refuse a directed graph, with the way to an undirected one."""
+    if graph.is_directed:
+        raise ArgumentError(f"graph is directed; {name} is for undirected graphs: graph.symmetrized() is the one that "
+                            "has an edge wherever this one has one in either direction")  # fmt: skip
+
+
+def reversed_of(graph: Graph | Placed) -> Graph | Placed:
+    """Return the graph with every edge turned round; a placed one on the same devices."""
+    if not isinstance(graph, Placed):
+        return graph.reverse()
+    return graph.with_edges("reverse", graph.graph.reverse) if graph.graph.is_directed else graph
+
+
+def both_ways(graph: Graph | Placed) -> Graph | Placed:
+    """Return the undirected graph with both directions of every edge, parallel ones too; made once."""
+    plain = graph_of(graph)
+    if not plain.is_directed:
+        return graph
+    make = functools.partial(plain._cached, "both ways", lambda: plain.symmetrized(deduplicate=False))
+    return graph.with_edges("both ways", make) if isinstance(graph, Placed) else make()
 
 
 def kind_of(graph: Graph | Placed, config: RunConfig) -> str:

@@ -25,6 +25,7 @@ from shoal.graph import Graph
 from shoal.operators import advance, compute, reduce, swap, update
 from shoal.placement import Placed
 from shoal.program import Phase, Program, Scalar, Vertex, add, bit_or, maximum
+from shoal.report.option import reported
 from shoal.results import CentralityResult
 from shoal.rules import Rule, atomic, rule
 from shoal.run import run_configured
@@ -154,6 +155,7 @@ def _rules(width: int) -> dict[str, Rule]:
     return {item.name: item for item in made}
 
 
+@reported
 def betweenness_centrality(
     graph: Graph | Placed,
     sources: Any = None,
@@ -174,7 +176,7 @@ def betweenness_centrality(
     normalized : divide by the number of pairs, as NetworkX does
     endpoints : count a path's ends too
     validate : check the result's properties (`ValidationError` if one does not hold)
-    **strategies : fields of `shoal.RunConfig`
+    **strategies : fields of `shoal.RunConfig`, and ``report=`` (see `shoal.report.option`)
 
     Examples
     --------
@@ -184,27 +186,24 @@ def betweenness_centrality(
     """
     plain = graph_of(graph)
     config = make_config(strategies)
-    chosen = _choose_sources(plain, sources, samples, seed)
+    chosen = choose_sources(plain, sources, samples, seed)
     total, stats = None, None
     everyone = np.arange(plain.num_vertices) if chosen is None else chosen
-    for batch in _batches(everyone, plain.num_vertices):
-        outcome = _run_batch(graph, batch, config)
+    for batch in batches_of(everyone, plain.num_vertices):
+        outcome = run_batch("betweenness_centrality", graph, batch, config)
         found = outcome.state["centrality"]
         total = found if total is None else np.add(total, found, out=total)
         if endpoints:
             _add_endpoints(total, batch, outcome.state["depth"])
         stats = outcome.stats if stats is None else stats.including(outcome.stats)
         del outcome  # its arrays are not needed while the next batch runs
-    if total is None:
-        outcome = _run_batch(graph, everyone[:0], config)
-        total, stats = outcome.state["centrality"], outcome.stats
     _scale(total, plain, chosen, normalized, endpoints)
     if validate:
         verify_betweenness(plain, total, sources=chosen, normalized=normalized, endpoints=endpoints)
     return CentralityResult(plain, stats, total, len(everyone))
 
 
-def _choose_sources(graph: Graph, sources: Any, samples: int | None, seed: int | None) -> np.ndarray | None:
+def choose_sources(graph: Graph, sources: Any, samples: int | None, seed: int | None) -> np.ndarray | None:
     """Return the sources listed or sampled, None for all."""
     if samples is None:
         if sources is None:
@@ -234,22 +233,23 @@ def batch_width(num_vertices: int, num_sources: int) -> int:
     return next(width for width in WIDTHS if width >= min(max(num_sources, 1), widest))
 
 
-def _batches(sources: np.ndarray, num_vertices: int) -> list[np.ndarray]:
-    """Cut the sources into batches of the same width and a rest."""
+def batches_of(sources: np.ndarray, num_vertices: int) -> list[np.ndarray]:
+    """Cut the sources into batches of the same width and a rest; no sources are one batch."""
     width = batch_width(num_vertices, len(sources))
-    return [sources[i : i + width] for i in range(0, len(sources), width)]
+    return [sources[i : i + width] for i in range(0, max(len(sources), 1), width)]
 
 
 _program = functools.cache(Betweenness)
 
 
-def _run_batch(graph: Graph | Placed, batch: np.ndarray, config: RunConfig) -> Any:
+def run_batch(call: str, graph: Graph | Placed, batch: np.ndarray, config: RunConfig) -> Any:
+    """Return the state and statistics of both sweeps from a batch of sources, for the function named ``call``."""
     width = batch_width(graph_of(graph).num_vertices, len(batch))
     outcome = run_configured(_program(width), graph, config, {"sources": batch})
     if outcome.state["most_paths"][0] == np.inf:
         raise ConvergenceError(
-            f"betweenness_centrality: from some of the sources {batch.tolist()} there are more than 1.8e308 shortest "
-            "paths to a vertex, too many for double precision; centrality means little on such a graph"
+            f"{call}: from some of the sources {batch.tolist()} there are more than 1.8e308 shortest paths to a "
+            "vertex, too many for double precision; centrality means little on such a graph"
         )
     return outcome
 

@@ -23,6 +23,7 @@ from shoal.graph import Graph
 from shoal.operators import advance, compute, everything, gather
 from shoal.placement import Placed
 from shoal.program import Constant, Phase, Program, Vertex, bit_or, first, minimum
+from shoal.report.option import reported
 from shoal.results import TraversalResult
 from shoal.rules import atomic, rule
 from shoal.run import run_configured
@@ -200,6 +201,7 @@ class SmallestParents(Program):
         return [Phase(self.step, max_supersteps=1)]
 
 
+@reported
 def bfs(
     graph: Graph | Placed,
     source: Any,
@@ -219,7 +221,7 @@ def bfs(
     targets : stop when these are reached; what was not reached until then counts as unreachable
     parents : False leaves ``parent`` out of the result
     validate : check the result's properties (`ValidationError` if one does not hold)
-    **strategies : fields of `shoal.RunConfig`
+    **strategies : fields of `shoal.RunConfig`, and ``report=`` (see `shoal.report.option`)
 
     Examples
     --------

@@ -13,19 +13,22 @@ time, never correctness.  Devices send one another their pointers, and join alon
 from __future__ import annotations
 
 import time
+from functools import partial
 from typing import Any
 
 from shoal.algorithms.arguments import graph_of, make_config
 from shoal.algorithms.verify_components import verify_components
-from shoal.config import RunConfig
+from shoal.config import RunConfig, parse_devices
+from shoal.execution.choices import SINGLE, explain
 from shoal.graph import Graph
 from shoal.operators import advance, compute, everything, filter, reduce, update
 from shoal.placement import Placed
 from shoal.program import Phase, Program, Scalar, Vertex, add, maximum
+from shoal.report.option import reported
 from shoal.results import ComponentsResult
 from shoal.rules import atomic, rule
 from shoal.run import run_configured
-from shoal.stats import Stats
+from shoal.stats import PhaseSpan, Stats
 
 SAMPLED_EDGES = 2  # the paper's choice: a third round costs more than it saves
 NUM_SAMPLES = 128  # one thread looks at them; if most vertices are in one component, most of so many are
@@ -120,13 +123,14 @@ class Components(Program):
         return [Phase(self.sample, max_supersteps=1), Phase(self.complete, max_supersteps=1)]
 
 
+@reported
 def connected_components(graph: Graph | Placed, *, validate: bool = False, **strategies: Any) -> ComponentsResult:
     """Find the connected components; of a directed graph the weakly connected ones.
 
     Parameters
     ----------
     validate : check the result's properties (`ValidationError` if one does not hold)
-    **strategies : fields of `shoal.RunConfig`
+    **strategies : fields of `shoal.RunConfig`, and ``report=`` (see `shoal.report.option`)
 
     Examples
     --------
@@ -157,6 +161,8 @@ def _merged(graph: Graph | Placed, plain: Graph, config: RunConfig) -> Component
     merged = merge_components(plain, devices, keeps_rows=config.stats == "full", stays=config.output == "device")
     seconds, count = time.perf_counter() - began, len(merged.traces)
     num_bytes = plain.num_vertices * plain.vertex_dtype.itemsize
+    phases = [PhaseSpan("Components", "merge", 1)] if config.stats == "full" else []
+    reasons = partial(explain, config, parse_devices(devices).kind, SINGLE, "")
     stats = Stats(seconds, num_bytes * (count + 1), config.resolved(), merged.traces, "Components", count,
-                  device_peaks=[num_bytes] * count)  # fmt: skip
+                  device_peaks=[num_bytes] * count, phases=phases, explain=reasons)  # fmt: skip
     return ComponentsResult(plain, stats, merged.label, merged.count)

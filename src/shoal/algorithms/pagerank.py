@@ -22,6 +22,7 @@ from shoal.graph import Graph
 from shoal.operators import advance, compute, everything, filter, gather, swap
 from shoal.placement import Placed
 from shoal.program import Constant, Phase, Program, Scalar, Vertex, add
+from shoal.report.option import reported
 from shoal.results import RankResult
 from shoal.rules import atomic, rule
 from shoal.run import run_configured
@@ -151,6 +152,7 @@ class ResidualPageRank(Program):
         return filter(touched, self.is_large)
 
 
+@reported
 def pagerank(
     graph: Graph | Placed,
     damping: float = 0.85,
@@ -176,7 +178,7 @@ def pagerank(
     weighted : follow edges in proportion to their weights
     dtype : ``"float32"`` halves the memory traffic
     validate : check the result's properties (`ValidationError` if one does not hold)
-    **strategies : fields of `shoal.RunConfig`
+    **strategies : fields of `shoal.RunConfig`, and ``report=`` (see `shoal.report.option`)
 
     Examples
     --------

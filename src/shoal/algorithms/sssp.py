@@ -25,6 +25,7 @@ from shoal.graph import Graph
 from shoal.operators import advance, everything, filter, gather, update
 from shoal.placement import Placed
 from shoal.program import Constant, Phase, Program, Scalar, Vertex, maximum, minimum
+from shoal.report.option import reported
 from shoal.results import TraversalResult
 from shoal.rules import atomic, rule
 from shoal.run import run_configured
@@ -145,19 +146,28 @@ class PackedSSSP(_DeltaStepping):
     """Distances and parents as words, the distance in the upper half: the least word has the least distance.
 
     A vertex that comes nearer tells its neighbours, so a word that stays has its parent's final distance in it.  Every
-    weight must be positive: then no parents make a cycle.  Neighbours that tell of the same distance come too late,
-    unless the smallest of them is asked for.
+    edge must add something: then no parents make a cycle.  Where some have weight 0, the lowest bits of a distance
+    count those on the way (``flat_bits``).  Neighbours that tell of the same distance come too late, unless the
+    smallest of them is asked for.
     """
 
     word = Vertex("int64", fill=FARTHEST_WORD, combine=minimum)
 
-    def __init__(self, has_targets: bool, is_deterministic: bool) -> None:
+    def __init__(self, has_targets: bool, is_deterministic: bool, counts_flat: bool = False) -> None:
         self.has_targets = has_targets
         self.relax = self.relax_to_smallest if is_deterministic else self.relax_to_any
+        if counts_flat:
+            self.unit = Constant("int64")
+            self.relax = self.relax_and_count
 
-    def start(self, source: int, delta: float, cutoff: float, targets: Any) -> list[int]:
+    def start(self, source: int, delta: float, cutoff: float, targets: Any, flat_bits: int = 0) -> list[int]:
         self.word[source] = source
-        self.inverse_delta, self.cutoff, self.targets = 1.0 / delta, cutoff, targets
+        unit = 2**flat_bits
+        self.inverse_delta = 1.0 / (delta * unit)
+        self.cutoff = (np.floor(cutoff) + 1.0) * unit - 1.0  # as far, with every edge of weight 0 on the way
+        self.targets = targets
+        if unit > 1:
+            self.unit = unit
         return [source]
 
     @rule
@@ -178,6 +188,13 @@ class PackedSSSP(_DeltaStepping):
         if proposal > before or proposal > cutoff:
             return False
         return atomic.min(word, dst, (proposal << HALF) | src) and proposal < before
+
+    @rule
+    def relax_and_count(src, dst, weight, word, cutoff, unit):
+        proposal = (word[src] >> HALF) + weight * unit + int(weight == 0)
+        if proposal >= word[dst] >> HALF or proposal > cutoff:
+            return False
+        return atomic.min(word, dst, (proposal << HALF) | src)
 
     @rule
     def settled_targets(targets, word, inverse_delta, settled_below):
@@ -243,6 +260,7 @@ class FlatParents(Program):
         return filter(advance(frontier, self.propose), self.accept)
 
 
+@reported
 def sssp(
     graph: Graph | Placed,
     source: Any,
@@ -264,7 +282,7 @@ def sssp(
     targets : stop when these are settled; what lies farther than the farthest of them counts as unreachable
     parents : False leaves ``parent`` out, which saves a pass over the edges
     validate : check the result's properties (`ValidationError` if one does not hold)
-    **strategies : fields of `shoal.RunConfig`
+    **strategies : fields of `shoal.RunConfig`, and ``report=`` (see `shoal.report.option`)
 
     Examples
     --------
@@ -286,7 +304,10 @@ def sssp(
     batch = is_batch(source)
     sources = check_vertices("source", as_list(source), plain.num_vertices)
     wanted = None if targets is None else check_vertices("targets", as_list(targets), plain.num_vertices)
-    is_packed = parents and fits_words(distance_dtype(plain), plain.vertex_dtype, _may_be_flat(plain))
+    is_packed = parents and takes_words(
+        distance_dtype(plain), plain.vertex_dtype, flat_bits(plain), has_targets=wanted is not None,
+        is_deterministic=config.deterministic,
+    )  # fmt: skip
     single = _sssp_packed if is_packed else _sssp_by_fields
     runs = [single(graph, plain, int(s), delta, cutoff, wanted, parents, config) for s in sources]
     result = _stack(plain, sources, runs) if batch else runs[0]
@@ -307,14 +328,46 @@ def distance_dtype(graph: Graph) -> np.dtype:
     """Return the type distances are computed in: int32 where no path can overflow it, else a float."""
     if graph.weights is not None and graph.weights.dtype.kind == "f":
         return graph.weights.dtype
-    largest = 1 if graph.max_weight is None else graph.max_weight
-    fits = (graph.num_vertices + 1) * int(largest) < INT_INFINITY
+    fits = _longest_path(graph) < INT_INFINITY
     return np.dtype(np.int32 if fits else np.float64)
 
 
-def fits_words(distance: np.dtype, vertex: np.dtype, may_be_flat: bool) -> bool:
-    """Whether distances and parents of these types are found together, as words."""
-    return distance == np.int32 and vertex == np.int32 and not may_be_flat
+def _longest_path(graph: Graph) -> int:
+    """Return what no shortest path, nor one with an edge more, is longer than: of whole weights, or of none."""
+    largest = 1 if graph.max_weight is None else int(graph.max_weight)
+    by_vertices = (graph.num_vertices + 1) * largest
+    weights = graph.weights
+    if by_vertices < INT_INFINITY or weights is None or largest * len(weights) > NOBODY:
+        return by_vertices
+    # No path has an edge twice: where few weights are far above the others, that says far more.
+    return min(by_vertices, graph._cached("sum of weights", lambda: int(weights.sum(dtype=np.int64))) + largest)
+
+
+def flat_bits(graph: Graph) -> int | None:
+    """Return how many bits of a word count the edges of weight 0 on a path; None if it cannot.
+
+    It cannot where others may add nothing, too, nor where distances, moved up by so many bits, reach `INT_INFINITY`.
+    """
+    if not _may_be_flat(graph):
+        return 0
+    assert graph.weights is not None
+    if graph.weights.dtype.kind == "f":
+        return None
+    num_bits = graph._cached("flat bits", lambda: int(np.count_nonzero(graph.weights == 0)).bit_length())
+    return num_bits if (_longest_path(graph) + 1) << num_bits < INT_INFINITY else None
+
+
+def takes_words(
+    distance: np.dtype, vertex: np.dtype, flat_bits: int | None, *, has_targets: bool, is_deterministic: bool
+) -> bool:
+    """Whether distances and parents of these types are found together, as words.
+
+    Where words count edges of weight 0 the smallest of all parents is not the one with the least word, and a bucket's
+    border may lie between vertices as far from the source.
+    """
+    if distance != np.int32 or vertex != np.int32 or flat_bits is None:
+        return False
+    return flat_bits == 0 or not (has_targets or is_deterministic)
 
 
 def choose_delta(graph: Graph, kind: str = "cpu") -> float:
@@ -347,9 +400,10 @@ def _program(kind: type[Program], *options: Any) -> Program:
 
 def sssp_program(graph: Graph) -> Program:
     """Return the program that a call runs by default."""
-    dtype = distance_dtype(graph)
-    is_packed = fits_words(dtype, graph.vertex_dtype, _may_be_flat(graph))
-    return _program(PackedSSSP, False, False) if is_packed else _program(SSSP, dtype, False, "any")
+    dtype, num_bits = distance_dtype(graph), flat_bits(graph)
+    if takes_words(dtype, graph.vertex_dtype, num_bits, has_targets=False, is_deterministic=False):
+        return _program(PackedSSSP, False, False, bool(num_bits))
+    return _program(SSSP, dtype, False, "any")
 
 
 def _sssp_by_fields(
@@ -378,11 +432,16 @@ def _sssp_by_fields(
 def _sssp_packed(
     graph, plain: Graph, source: int, delta: float, cutoff: float, targets: Any, parents: bool, config: RunConfig
 ) -> TraversalResult:
-    arguments = {"source": source, "delta": max(delta, 1.0), "cutoff": cutoff,
+    num_bits = flat_bits(plain)
+    arguments = {"source": source, "delta": max(delta, 1.0), "cutoff": cutoff, "flat_bits": num_bits,
                  "targets": () if targets is None else targets}  # fmt: skip
-    program = _program(PackedSSSP, targets is not None, config.deterministic)
+    program = _program(PackedSSSP, targets is not None, config.deterministic, bool(num_bits))
     outcome = run_configured(program, graph, config, arguments)
     distance, parent = split_words(outcome.state["word"])
+    if num_bits:
+        is_far = distance == INT_INFINITY
+        distance >>= num_bits
+        distance[is_far] = INT_INFINITY
     if targets is not None:
         is_farther = distance > (distance[targets].max() if len(targets) else 0)
         distance[is_farther], parent[is_farther] = INT_INFINITY, NO_PARENT

@@ -92,7 +92,7 @@ def _check_sum(graph: Graph, total: np.ndarray, sources: np.ndarray, endpoints: 
     inner = 1 if endpoints else -1
     expected = 0.0
     for source in sources.tolist():
-        sizes = level_sizes(matrix, source)
+        _, sizes = levels_from(matrix, source)
         expected += float(np.dot(sizes, np.arange(1, len(sizes) + 1) + inner))
     if not np.isclose(total.sum(), expected, rtol=RELATIVE_TOLERANCE, atol=1e-9):
         raise ValidationError(
@@ -109,8 +109,8 @@ def graph_matrix(graph: Graph) -> csr_array:
     return csr_array((np.ones(graph.num_edges), graph.indices, graph.indptr), shape=shape)
 
 
-def level_sizes(matrix: csr_array, source: int) -> list[int]:
-    """Return how many vertices lie at distance 1, 2, … from ``source``.
+def levels_from(matrix: csr_array, source: int) -> tuple[np.ndarray, list[int]]:
+    """Return what ``source`` reaches, itself first, and how many vertices lie at distance 1, 2, … from it.
 
     SciPy gives the order of discovery and each vertex's predecessor.  Predecessors' positions in that order never
     fall, so the end of a level is found by one binary search for the end of the level before it.
@@ -126,7 +126,7 @@ def level_sizes(matrix: csr_array, source: int) -> list[int]:
         reached = 1 + int(np.searchsorted(predecessor_position, found))
         sizes.append(reached - found)
         found = reached
-    return sizes
+    return order, sizes
 
 
 def _check_recomputed(graph: Graph, total: np.ndarray, sources: np.ndarray, endpoints: bool) -> None:
@@ -139,22 +139,27 @@ def _check_recomputed(graph: Graph, total: np.ndarray, sources: np.ndarray, endp
 
 def dependencies(graph: Graph, sources: np.ndarray, endpoints: bool) -> np.ndarray:
     """Return each vertex's sum of dependencies over ``sources``, by products with the adjacency matrix."""
-    matrix = graph_matrix(graph)
-    levels = _path_counts(matrix, sources)
-    num_paths = np.sum(levels, axis=0)
+    _, num_paths, dependency = swept(graph_matrix(graph), sources)
     is_source = np.zeros(num_paths.shape, dtype=bool)
     is_source[np.arange(len(sources)), sources] = True
-    dependency = np.zeros(num_paths.shape)
-    safe_paths = np.where(num_paths > 0, num_paths, 1.0)
-    for upper, lower in zip(levels[-2::-1], levels[:0:-1], strict=True):
-        share = np.where(lower > 0, (1 + dependency) / safe_paths, 0.0)
-        dependency += upper * (matrix @ share.T).T
     dependency[is_source] = 0.0
     if endpoints:
         is_end = (num_paths > 0) & ~is_source
         dependency += is_end
         dependency[is_source] = is_end.sum(axis=1)
     return dependency.sum(axis=0)
+
+
+def swept(matrix: csr_array, sources: np.ndarray) -> tuple[list[np.ndarray], np.ndarray, np.ndarray]:
+    """Return (sources x vertices) arrays: numbers of shortest paths by level and in all, and dependencies."""
+    levels = _path_counts(matrix, sources)
+    num_paths = np.sum(levels, axis=0)
+    dependency = np.zeros(num_paths.shape)
+    safe_paths = np.where(num_paths > 0, num_paths, 1.0)
+    for upper, lower in zip(levels[-2::-1], levels[:0:-1], strict=True):
+        share = np.where(lower > 0, (1 + dependency) / safe_paths, 0.0)
+        dependency += upper * (matrix @ share.T).T
+    return levels, num_paths, dependency
 
 
 def _path_counts(matrix: csr_array, sources: np.ndarray) -> list[np.ndarray]:

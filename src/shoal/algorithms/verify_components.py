@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 def verify_components(graph: Graph, label: np.ndarray, count: int | None = None) -> None:
     """Raise ValidationError unless ``label`` names the connected components of ``graph``, ``count`` in number."""
     label = check_array("label", label, graph.num_vertices, "i")
-    _check_representatives(label)
+    check_representatives(label)
     for chunk in edge_chunks(graph):
         _check_chunk(chunk, label)
     num_labels = int((label == np.arange(len(label))).sum())
@@ -31,7 +31,8 @@ def verify_components(graph: Graph, label: np.ndarray, count: int | None = None)
         raise ValidationError(f"count={count}, but there are {num_labels} distinct labels")
 
 
-def _check_representatives(label: np.ndarray) -> None:
+def check_representatives(label: np.ndarray) -> None:
+    """Raise ValidationError unless every label is the smallest vertex that bears it."""
     num_vertices = len(label)
     check_all(
         (label >= 0) & (label < num_vertices),

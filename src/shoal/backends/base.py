@@ -8,7 +8,7 @@ known outside `shoal.backends`.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from enum import IntEnum
 from typing import TYPE_CHECKING, Any, Protocol
 
@@ -125,12 +125,20 @@ class Run(Protocol):
         """Hand over the rows of the trace since the last time, by device."""
 
     @property
+    def thefts(self) -> np.ndarray:
+        """The edges that each device visited in the place of another, by their owner and who visited them."""
+
+    @property
     def peaks(self) -> list[int]:
         """The most bytes that each device's buffers took."""
 
     @property
     def room_factor(self) -> float:
         """The most room that an output got on a device, in parts of its vertices."""
+
+    @property
+    def traffic(self) -> Callable[[], np.ndarray] | None:
+        """What tells, when asked, the bytes from each of several devices to each; None where they are not counted."""
 
 
 class Session(Protocol):
@@ -159,11 +167,12 @@ class Backend(Protocol):
 
     def load(
         self, program: Program, phase: Phase, types: Types, direction: str, duplication: str | None,
-        load_balance: str, priority: str | None,
+        load_balance: str, priority: str | None, deals: bool = False,
     ) -> Code:  # fmt: skip
         """Compile a phase for the types of a graph, or find it compiled.
 
-        With ``duplication`` for several devices, with ``priority`` (``"soft"`` or ``"none"``) without supersteps.
+        With ``duplication`` for several devices, which with ``deals`` visit edges for one another; with ``priority``
+        (``"soft"`` or ``"none"``) without supersteps.
         """
 
     def begin(

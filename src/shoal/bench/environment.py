@@ -10,15 +10,12 @@ the calling thread is set back before each import and before each sample of a li
 from __future__ import annotations
 
 import os
-import platform
 import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
-from typing import Any
 
 from shoal.backends.cpu.threads import available_cores
 from shoal.errors import check_integer
-from shoal.machine import cpu_name, memory_bytes
 
 #: Modules that bring an OpenMP run-time library; once one is imported, binding cannot be changed.
 _OPENMP_MODULES = ("networkit", "igraph", "graphblas")
@@ -83,17 +80,6 @@ def _restore(before: dict[str, str | None]) -> None:
             os.environ.pop(name, None)
         else:
             os.environ[name] = value
-
-
-def describe_machine() -> dict[str, Any]:
-    """Return what a reader needs to judge the times."""
-    return {
-        "cpu": cpu_name(),
-        "cores_available": len(available_cores()),
-        "memory_bytes": memory_bytes(),
-        "system": platform.platform(),
-        "python": platform.python_version(),
-    }
 
 
 def seconds_of_others() -> float:

@@ -101,11 +101,3 @@ def tiny_like(graph: Graph) -> Graph:
     if graph.weights is not None:
         weights = WEIGHTS if graph.weights.dtype == np.int32 else graph.weights.dtype.name
     return generate.rmat(8, 16, weights=weights, vertex_dtype=graph.vertex_dtype, edge_dtype=graph.edge_dtype)
-
-
-def halved_edges(graph: Graph) -> tuple[np.ndarray, np.ndarray, np.ndarray | None]:
-    """Return the ends and weights of every undirected edge once, the lower end first."""
-    src = np.repeat(np.arange(graph.num_vertices, dtype=graph.vertex_dtype), graph.degree)
-    keep = src <= graph.indices
-    weights = None if graph.weights is None else graph.weights[keep]
-    return src[keep], graph.indices[keep], weights

@@ -11,7 +11,7 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
-from shoal.bench.environment import Cores, describe_machine
+from shoal.bench.environment import Cores
 from shoal.bench.graphs import BenchmarkGraph, check_graph, load_graph
 from shoal.bench.kernels import KERNELS, choose_sources
 from shoal.bench.measure import SECONDS_PER_CELL, Plan, Say, measure_graph
@@ -19,6 +19,7 @@ from shoal.bench.peers import LIBRARIES, check_library
 from shoal.bench.plot import check_plotly
 from shoal.bench.report import BenchmarkReport, Cell
 from shoal.errors import ArgumentError, check_choice, check_integer
+from shoal.report.environment import describe_machine
 
 FilePath = str | os.PathLike[str]
 

@@ -14,8 +14,14 @@ import typer
 from shoal.algorithms.betweenness import WIDTHS, Betweenness
 from shoal.algorithms.bfs import BFS, SmallestParents
 from shoal.algorithms.components import Components
+from shoal.algorithms.cores import CoreNumbers, KCore
+from shoal.algorithms.eigenvector import Eigenvector
+from shoal.algorithms.forest import Forest
+from shoal.algorithms.hits import Hits
+from shoal.algorithms.katz import Katz
 from shoal.algorithms.pagerank import DTYPES, PageRank
 from shoal.algorithms.sssp import SSSP, FlatParents, PackedSSSP, TightParents
+from shoal.algorithms.strong_components import Spread, Trim
 from shoal.commands import display
 from shoal.commands.options import Quiet, expanded
 from shoal.errors import ArgumentError, check_choice
@@ -30,7 +36,7 @@ _NO_BOUND = 1  # supersteps at most: no part of what is compiled
 @expanded
 def compile(
     arch: Annotated[str, typer.Option(help="The GPU's architecture: sm_80 (A100), sm_90 (H100), sm_100 (B200), ...")],
-    algorithms: Annotated[str, typer.Option(help="Some of bfs,sssp,cc,bc,pagerank.")] = "bfs,sssp,cc,bc,pagerank",
+    algorithms: Annotated[str, typer.Option(help="Some of those that shoal has, or all.")] = "bfs,sssp,cc,bc,pagerank",
     ids: Annotated[str, typer.Option(help=f"Widths of vertex ids and edge offsets, of {','.join(IDS)}.")] = IDS[0],
     weights: Annotated[str, typer.Option(help=f"Types of weights, of {','.join(WEIGHTS)}.")] = "none,int32",
     quiet: Quiet = False,
@@ -40,7 +46,8 @@ def compile(
 
     if re.fullmatch(r"sm_\d{2,3}[a-z]?", arch) is None:
         raise ArgumentError(f"arch={arch!r} is not known; allowed: sm_80, sm_90, sm_100 and the like")
-    names = [check_choice("algorithms", name, tuple(_PROGRAMS)) for name in algorithms.split(",")]
+    every = tuple(_PROGRAMS) if algorithms == "all" else tuple(algorithms.split(","))
+    names = [check_choice("algorithms", name, tuple(_PROGRAMS)) for name in every]
     widths = [check_choice("ids", pair, IDS).split("/") for pair in ids.split(",")]
     kinds = [check_choice("weights", kind, WEIGHTS) for kind in weights.split(",")]
     count = 0
@@ -79,6 +86,8 @@ def _sssp(weight: np.dtype | None) -> Iterator[Program]:
     if weight is None or weight.kind == "i":
         for has_targets, is_deterministic in itertools.product((False, True), (False, True)):
             yield PackedSSSP(has_targets, is_deterministic)
+        if weight is not None:
+            yield PackedSSSP(has_targets=False, is_deterministic=False, counts_flat=True)
 
 
 def _cc(weight: np.dtype | None) -> Iterator[Program]:
@@ -97,4 +106,50 @@ def _pagerank(weight: np.dtype | None) -> Iterator[Program]:
             yield PageRank(dtype, _NO_BOUND, is_weighted=True, is_personal=is_personal)
 
 
-_PROGRAMS = {"bfs": _bfs, "sssp": _sssp, "cc": _cc, "bc": _bc, "pagerank": _pagerank}
+def _eigenvector(weight: np.dtype | None) -> Iterator[Program]:
+    for is_weighted in (False, True)[: 1 if weight is None else 2]:
+        yield Eigenvector(_NO_BOUND, is_weighted)
+
+
+def _katz(weight: np.dtype | None) -> Iterator[Program]:
+    for is_weighted, has_betas in itertools.product((False, True)[: 1 if weight is None else 2], (False, True)):
+        yield Katz(_NO_BOUND, is_weighted, has_betas)
+
+
+def _hits(weight: np.dtype | None) -> Iterator[Program]:
+    for is_weighted, is_directed in itertools.product((False, True)[: 1 if weight is None else 2], (False, True)):
+        yield Hits(_NO_BOUND, is_weighted, is_directed)
+
+
+def _scc(weight: np.dtype | None) -> Iterator[Program]:
+    yield from (Trim(), Spread())
+
+
+def _msf(weight: np.dtype | None) -> Iterator[Program]:
+    yield Forest(is_packed=False)
+    if weight is None or weight.kind == "i":
+        yield Forest(is_packed=True)
+
+
+def _core(weight: np.dtype | None) -> Iterator[Program]:
+    yield CoreNumbers()
+
+
+def _k_core(weight: np.dtype | None) -> Iterator[Program]:
+    yield KCore()
+
+
+_PROGRAMS = {
+    "bfs": _bfs,
+    "sssp": _sssp,
+    "cc": _cc,
+    "bc": _bc,
+    "pagerank": _pagerank,
+    "eigenvector": _eigenvector,
+    "katz": _katz,
+    "hits": _hits,
+    "scc": _scc,
+    "msf": _msf,
+    "core": _core,
+    "kcore": _k_core,
+}

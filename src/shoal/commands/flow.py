@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import logging
 import time
 from collections.abc import Callable
 from typing import Any
@@ -13,21 +14,46 @@ import shoal
 from shoal.commands import display
 from shoal.commands.options import ReadingOptions, RunOptions
 from shoal.commands.result_files import check_output, write_result
-from shoal.commands.vertex_names import names_of
 from shoal.errors import OutOfMemoryError
 from shoal.graph import Graph
+from shoal.labels import names_of
 from shoal.machine import available_memory_bytes, format_bytes
 from shoal.memory import estimate_memory
-from shoal.results import ComponentsResult, Result, TraversalResult
+from shoal.report.option import check_report
+from shoal.results import (
+    CommunitiesResult,
+    ComponentsResult,
+    CoreMembersResult,
+    EdgesResult,
+    ForestResult,
+    Result,
+    TraversalResult,
+    is_vertex,
+)
 
 ALGORITHMS: dict[str, Callable[..., Any]] = {
     "bfs": shoal.bfs,
     "sssp": shoal.sssp,
     "cc": shoal.connected_components,
     "bc": shoal.betweenness_centrality,
+    "ebc": shoal.edge_betweenness_centrality,
     "pagerank": shoal.pagerank,
+    "triangles": shoal.triangles,
+    "clustering": shoal.clustering,
+    "transitivity": shoal.transitivity,
+    "lpa": shoal.label_propagation,
+    "louvain": shoal.louvain_communities,
+    "eigenvector": shoal.eigenvector_centrality,
+    "katz": shoal.katz_centrality,
+    "hits": shoal.hits,
+    "scc": shoal.strongly_connected_components,
+    "msf": shoal.minimum_spanning_forest,
+    "core": shoal.core_number,
+    "kcore": shoal.k_core,
 }
 NUM_ROWS_SHOWN = 5
+
+logger = logging.getLogger("shoal")
 
 
 def run_algorithm(
@@ -36,6 +62,7 @@ def run_algorithm(
     """Run ``algorithm`` on a graph file; ``choose`` gives its arguments, given the graph."""
     strategies = run.strategies()
     check_output(run.output)
+    check_report(run.report, run.stats)
     with display.stages(run.quiet) as begin:
         begin(f"reading {path}")
         started = time.perf_counter()
@@ -48,13 +75,15 @@ def run_algorithm(
         if run.shards is not None:
             there = shoal.place(graph, run.devices, shards=run.shards)
             arguments["devices"] = there.devices
-        result = ALGORITHMS[algorithm](there, **arguments, validate=run.validate)
+        result = ALGORITHMS[algorithm](there, **arguments, validate=run.validate, report=run.report)
+        logger.info("%s: %s", algorithm, result.stats)
+        logger.debug("%s ran with %s", algorithm, result.stats.config)
         if run.output is not None:
             begin(f"writing {run.output}")
             write_result(result, run.output)
     if run.json:
         display.print_json(
-            {"result": summary_of(result), "stats": result.stats.to_dict(), "load_seconds": load_seconds}
+            {"result": result.named_summary(), "stats": result.stats.to_dict(), "load_seconds": load_seconds}
         )
     elif not run.quiet:
         _print_result(algorithm, path, result, load_seconds, run)
@@ -70,18 +99,10 @@ def _check_memory(graph: Graph, algorithm: str, arguments: dict[str, Any]) -> No
         )
 
 
-def summary_of(result: Result) -> dict[str, Any]:
-    """Return the result's summary with the file's own ids."""
-    summary = result.summary()
-    if summary.get("top_vertex") is not None:
-        summary["top_vertex"] = result.graph.label_of(summary["top_vertex"])
-    return summary
-
-
 def _print_result(algorithm: str, path: str, result: Result, load_seconds: float, run: RunOptions) -> None:
     stats = result.stats
-    summary = summary_of(result)
-    facts = {name: _as_name(value) if name == "top_vertex" else value for name, value in summary.items()} | {
+    summary = result.named_summary()
+    facts = {name: _as_name(value) if is_vertex(name, value) else value for name, value in summary.items()} | {
         "load seconds": load_seconds,
         "seconds": stats.seconds,
         "supersteps": stats.num_supersteps,
@@ -93,6 +114,8 @@ def _print_result(algorithm: str, path: str, result: Result, load_seconds: float
         facts["validated"] = True
     if run.output is not None:
         facts["written"] = run.output
+    if run.report is not None:
+        facts["report"] = run.report
     display.print_facts(f"{algorithm} on {path}", facts)
     title, rows = _top_rows(result)
     if rows:
@@ -102,10 +125,14 @@ def _print_result(algorithm: str, path: str, result: Result, load_seconds: float
 def _top_rows(result: Result) -> tuple[str, dict[str, Any]]:
     """Return the few rows that say most: largest components, farthest vertices, highest values."""
     graph = result.graph
-    if graph.num_vertices == 0:
+    if graph.num_vertices == 0 or isinstance(result, CoreMembersResult):
         return "", {}
-    if isinstance(result, ComponentsResult):
-        return "largest components", _largest_components(result)
+    for kind, title in ((ComponentsResult, "largest components"), (CommunitiesResult, "largest communities")):
+        if isinstance(result, kind):
+            return title, _largest(result.label, graph)
+    if isinstance(result, EdgesResult):
+        *_, value = result.columns
+        return "heaviest edges" if isinstance(result, ForestResult) else f"highest {value}", _top_edges(result, value)
     columns = [name for name in result.table() if name != "vertex"]
     values = result.table()[columns[0]]
     if isinstance(result, TraversalResult):
@@ -116,17 +143,28 @@ def _top_rows(result: Result) -> tuple[str, dict[str, Any]]:
         top = np.argsort(-values, kind="stable")[:NUM_ROWS_SHOWN]
         title = f"highest {columns[0]}"
     table = result.table()
-    shown: dict[str, Any] = {"vertex": names_of(graph, top).tolist()}
+    shown: dict[str, Any] = {"vertex": names_of(graph.labels, top).tolist()}
     for name in columns[:2]:
         cells = table[name][top]
-        shown[name] = (names_of(graph, cells) if name.startswith("parent") else cells).tolist()
+        shown[name] = (names_of(graph.labels, cells) if name.startswith("parent") else cells).tolist()
     return title, {name: [_as_name(v) if name in ("vertex", "parent") else v for v in vs] for name, vs in shown.items()}
 
 
-def _largest_components(result: ComponentsResult) -> dict[str, Any]:
-    sizes = np.bincount(result.label)
-    top = np.argsort(-sizes, kind="stable")[: min(NUM_ROWS_SHOWN, result.count)]
-    return {"label": [_as_name(v) for v in names_of(result.graph, top).tolist()], "vertices": sizes[top].tolist()}
+def _largest(label: np.ndarray, graph: Graph) -> dict[str, Any]:
+    """Return the labels that most vertices have, and how many that are."""
+    sizes = np.bincount(label)
+    top = np.argsort(-sizes, kind="stable")[: min(NUM_ROWS_SHOWN, np.count_nonzero(sizes))]
+    names = names_of(graph.labels, top).tolist()
+    return {"label": [_as_name(name) for name in names], "vertices": sizes[top].tolist()}
+
+
+def _top_edges(result: EdgesResult, value: str) -> dict[str, Any]:
+    """Return the edges that have most of a value, if they have it at all."""
+    edges = result.edges()
+    top = np.argsort(-edges[value], kind="stable")[:NUM_ROWS_SHOWN] if value in edges else np.arange(0)
+    ends = {name: names_of(result.graph.labels, edges[name][top]).tolist() for name in ("src", "dst")}
+    shown = {name: [_as_name(v) for v in values] for name, values in ends.items()}
+    return shown | {value: edges[value][top].tolist()} if len(top) else {}
 
 
 def _as_name(value: Any) -> str:

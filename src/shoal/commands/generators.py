@@ -12,13 +12,14 @@ import typer
 
 from shoal import generate
 from shoal.commands import display
+from shoal.commands.examples import epilog, overview
 from shoal.commands.options import Json, Quiet, expanded
 from shoal.errors import ArgumentError
 from shoal.graph import Graph
 from shoal.io import write
 from shoal.io.formats import format_to_write
 
-app = typer.Typer(help="Generate a graph and write it to a file.", no_args_is_help=False)
+app = typer.Typer(help="Generate a graph and write it to a file.", epilog=overview("generate"), no_args_is_help=False)
 
 Target = Annotated[str, typer.Argument(metavar="FILE", help="The file to write; its format goes by the suffix.")]
 Scale = Annotated[int, typer.Option(help="2**SCALE vertices.")]
@@ -67,8 +68,8 @@ def _parse_weights(text: str | None) -> Any:
         raise ArgumentError(f"weights={text!r} is not allowed; allowed: LOW:HIGH, float32, float64") from None
 
 
-@app.command("kronecker")
-@app.command("rmat")
+@app.command("kronecker", epilog=epilog("generate kronecker"))
+@app.command("rmat", epilog=epilog("generate rmat"))
 @expanded
 def rmat(
     target: Target,
@@ -86,7 +87,7 @@ def rmat(
     _generate(generate.rmat, target, common, arguments | vars(random))
 
 
-@app.command()
+@app.command(epilog=epilog("generate uniform"))
 @expanded
 def uniform(
     target: Target,
@@ -102,7 +103,7 @@ def uniform(
     _generate(generate.uniform, target, common, sizes | vars(random))
 
 
-@app.command()
+@app.command(epilog=epilog("generate grid"))
 @expanded
 def grid(
     target: Target,

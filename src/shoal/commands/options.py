@@ -17,8 +17,11 @@ from typing import Annotated, Any, get_args, get_type_hints
 
 import typer
 
+from shoal.commands import settings
+from shoal.commands.logs import logging_at
 from shoal.commands.vertex_names import find_vertices
-from shoal.config import CONFIG_NAMES, DEFAULT, RunConfig
+from shoal.config import AXES, CONFIG_NAMES, DEFAULT, RunConfig
+from shoal.errors import ShoalError
 from shoal.graph import Graph
 
 INTERRUPTED = 130  # what a shell reports for a process that SIGINT ended
@@ -26,10 +29,26 @@ _READING = "Reading the graph"
 _RUNNING = "Running"
 _DEVICES = "Many devices"
 _OUTPUT = "Output"
+_SETTINGS = "Settings"
 
 GraphPath = Annotated[str, typer.Argument(metavar="GRAPH", help="A graph file; its format goes by suffix and content.")]
 Json = Annotated[
     bool, typer.Option("--json", help="Print one JSON object and nothing else there.", rich_help_panel=_OUTPUT)
+]
+Config = Annotated[
+    str | None,
+    typer.Option(
+        "--config",
+        metavar="FILE",
+        help="Settings (shoal.toml, if it is there).",
+        rich_help_panel=_SETTINGS,
+        is_eager=True,  # before the options whose defaults it changes
+        callback=settings.apply,
+    ),
+]
+LogLevel = Annotated[
+    str,
+    typer.Option(help="What to log on standard error: debug, info, warning or error.", rich_help_panel=_SETTINGS),
 ]
 Quiet = Annotated[bool, typer.Option("--quiet", help="Print nothing but errors.", rich_help_panel=_OUTPUT)]
 
@@ -114,6 +133,12 @@ class RunOptions:
         int, typer.Option(help="Of a butterfly: 1 to the number of devices.", rich_help_panel=_DEVICES)
     ] = DEFAULT.fanout
     execution: Annotated[str, typer.Option(help="auto, bsp or async.", rich_help_panel=_RUNNING)] = DEFAULT.execution
+    stealing: Annotated[
+        str,
+        typer.Option(
+            help="Who visits the edges of others' vertices: auto, none or frontier.", rich_help_panel=_RUNNING
+        ),
+    ] = DEFAULT.stealing
     priority: Annotated[str, typer.Option(help="Of async execution: auto, soft or none.", rich_help_panel=_RUNNING)] = (
         DEFAULT.priority
     )
@@ -148,6 +173,14 @@ class RunOptions:
         str | None,
         typer.Option(metavar="FILE", help="Write the result: .parquet, .csv or .npz.", rich_help_panel=_OUTPUT),
     ] = None
+    report: Annotated[
+        str | None,
+        typer.Option(
+            metavar="FILE",
+            help="Show the run: .html (a page), .json (its trace) or .perfetto.json.",
+            rich_help_panel=_OUTPUT,
+        ),
+    ] = None
     json: Json = False
     quiet: Quiet = False
 
@@ -159,7 +192,10 @@ class RunOptions:
 
 
 def expanded(command: Callable[..., None]) -> Callable[..., None]:
-    """Return ``command`` with the fields of its option groups as parameters of its own."""
+    """Return ``command`` with the fields of its option groups as parameters of its own, and what every command takes.
+
+    That is ``--config`` and ``--log-level``.
+    """
     parameters: list[inspect.Parameter] = []
     groups: dict[str, Any] = {}
     for parameter in inspect.signature(command, eval_str=True).parameters.values():
@@ -169,12 +205,17 @@ def expanded(command: Callable[..., None]) -> Callable[..., None]:
         else:
             parameters.append(parameter.replace(kind=inspect.Parameter.KEYWORD_ONLY))
     parameters = [parameter.replace(annotation=_parsed(parameter.annotation)) for parameter in parameters]
+    parameters += _COMMON
 
     @functools.wraps(command)
-    def run(**given: Any) -> None:
+    def run(*, context: typer.Context, config: str | None, log_level: str, **given: Any) -> None:
         objects = {name: group(**{f.name: given.pop(f.name) for f in fields(group)}) for name, group in groups.items()}
         try:
-            command(**given, **objects)
+            with logging_at(log_level):
+                settings.log(context)
+                command(**given, **objects)
+        except ShoalError as error:
+            raise type(error)(settings.explain(str(error), context)) from error
         except KeyboardInterrupt:  # some versions of typer would print a line of their own
             raise typer.Exit(INTERRUPTED) from None
 
@@ -182,6 +223,17 @@ def expanded(command: Callable[..., None]) -> Callable[..., None]:
     run.__annotations__ = {parameter.name: parameter.annotation for parameter in parameters}
     del run.__wrapped__  # type: ignore[attr-defined]
     return run
+
+
+def _option(name: str, annotation: Any, default: Any = inspect.Parameter.empty) -> inspect.Parameter:
+    return inspect.Parameter(name, inspect.Parameter.KEYWORD_ONLY, default=default, annotation=annotation)
+
+
+_COMMON = [
+    _option("context", typer.Context),
+    _option("config", Config, None),
+    _option("log_level", LogLevel, "warning"),
+]
 
 
 def whole_number(text: Any) -> int:
@@ -214,14 +266,17 @@ def _parsed(annotation: Any) -> Any:
     return Annotated[kind, note]
 
 
+def _completed(name: str, annotation: Any) -> Any:
+    """Return an option's annotation such that a shell completes the names of a strategy."""
+    if name not in AXES:
+        return annotation
+    kind, *notes = get_args(annotation)
+    note = copy.copy(notes[0])
+    note.autocompletion = lambda incomplete: [choice for choice in AXES[name] if choice.startswith(incomplete)]
+    return Annotated[kind, note]
+
+
 def _parameters_of(group: Any) -> list[inspect.Parameter]:
     hints = get_type_hints(group, include_extras=True)
-    return [
-        inspect.Parameter(
-            field.name,
-            inspect.Parameter.KEYWORD_ONLY,
-            default=inspect.Parameter.empty if field.default is MISSING else field.default,
-            annotation=hints[field.name],
-        )
-        for field in fields(group)
-    ]
+    defaults = {f.name: inspect.Parameter.empty if f.default is MISSING else f.default for f in fields(group)}
+    return [_option(name, _completed(name, hints[name]), default) for name, default in defaults.items()]

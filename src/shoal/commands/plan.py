@@ -13,7 +13,6 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from shoal.commands import display
-from shoal.commands.flow import ALGORITHMS
 from shoal.commands.machine import describe_gpus
 from shoal.commands.options import GraphPath, Json, Quiet, ReadingOptions, expanded
 from shoal.config import AXES, DEFAULT, MAX_DEVICES, parse_devices
@@ -26,6 +25,8 @@ if TYPE_CHECKING:
     from shoal.planner import Comparison
 
 Plan = tuple[Callable[[str], None], dict[str, Any]]  # how to show it, given the graph's path, and the same for JSON
+#: Algorithms that run one program on the graph as it is: what they take on several devices is known before.
+PLANNED = ("bfs", "sssp", "cc", "bc", "pagerank", "eigenvector", "katz", "hits", "scc", "msf", "core", "kcore")
 PARTS = ("graph_bytes", "state_bytes", "buffer_bytes", "other_bytes", "total_bytes")
 
 
@@ -34,7 +35,7 @@ def plan(
     path: GraphPath,
     devices: Annotated[str, typer.Option(help="Number of devices, at least 2; or cuda, cuda:K: a GPU.")],
     reading: ReadingOptions,
-    algorithm: Annotated[str, typer.Option(help=f"{', '.join(ALGORITHMS)}.")] = "bfs",
+    algorithm: Annotated[str, typer.Option(help=f"{', '.join(PLANNED)}.")] = "bfs",
     fanout: Annotated[int, typer.Option(help="Of a butterfly: 1 to the number of devices.")] = DEFAULT.fanout,
     partition_seed: Annotated[int, typer.Option(help="Of random partitions.")] = DEFAULT.partition_seed,
     memory: Annotated[str, typer.Option(help=f"Of a GPU: {', '.join(AXES['memory'])}.")] = DEFAULT.memory,
@@ -43,7 +44,7 @@ def plan(
 ) -> None:
     """Show what each strategy for several devices would take: memory, messages, items sent; or the memory of a GPU."""
     num_devices = _num_devices(devices)
-    check_choice("algorithm", algorithm, ALGORITHMS)
+    check_choice("algorithm", algorithm, PLANNED)
     check_integer("fanout", fanout, 1, num_devices)
     check_integer("partition_seed", partition_seed, 0, 2**64 - 1)
     check_choice("memory", memory, AXES["memory"])

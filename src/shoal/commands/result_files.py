@@ -1,81 +1,35 @@
 # SPDX-License-Identifier: Apache-2.0
 """Results as files: a table with the column ``vertex`` and one for each array, as Parquet, CSV or ``.npz`` by suffix.
 
-Columns that hold vertices (``vertex``, ``parent``, ``label``) have the graph file's own ids.  A file appears only when
-it is complete.
+A result about edges has ``src`` and ``dst`` in place of ``vertex``.  Columns that hold vertices (these, ``vertex``,
+``parent``, ``label``) have the graph file's own ids.  A file appears only when it is complete.
 """
 
 from __future__ import annotations
 
-import os
-import re
 from typing import Any, NamedTuple
 
 import numpy as np
 
-from shoal.commands.vertex_names import is_numbered, names_of, vertices_of
-from shoal.errors import ArgumentError, FileFormatError
+from shoal.commands.vertex_names import vertices_of
+from shoal.errors import FileFormatError
 from shoal.graph import Graph
-from shoal.io.files import check_readable, replacing
-from shoal.results import Result
-
-SUFFIXES = (".parquet", ".csv", ".npz")
-_VERTEX_COLUMN = re.compile(r"(vertex|label|parent(_\d+)?)")
+from shoal.io.files import check_readable
+from shoal.labels import is_numbered
+from shoal.results import Result, holds_vertices
+from shoal.tables import check_folder, suffix_of, write_columns
 
 
 def check_output(path: str | None) -> None:
     """Refuse, before anything is computed, a path that could not be written in the end."""
-    if path is None:
-        return
-    _suffix(path, "output")
-    folder = os.path.dirname(os.path.abspath(path))
-    if not os.path.isdir(folder):
-        raise ArgumentError(f"output={path!r} is in a folder that does not exist; make it first")
-    if os.path.isdir(path):
-        raise ArgumentError(f"output={path!r} is a directory; it must be a file")
-    if not os.access(folder, os.W_OK):
-        raise ArgumentError(f"output={path!r} is in a folder that may not be written to; choose another")
-
-
-def _suffix(path: str, argument: str) -> str:
-    suffix = os.path.splitext(path)[1].lower()
-    if suffix not in SUFFIXES:
-        raise ArgumentError(f"{argument}={path!r} has no known suffix; allowed: {', '.join(SUFFIXES)}")
-    return suffix
+    if path is not None:
+        suffix_of(path, "output")
+        check_folder(path, "output")
 
 
 def write_result(result: Result, path: str) -> None:
     """Write a result's table, with the file's own ids."""
-    graph = result.graph
-    columns = result.table() | {"vertex": np.arange(graph.num_vertices)}
-    named = {
-        name: names_of(graph, values) if _VERTEX_COLUMN.fullmatch(name) else values for name, values in columns.items()
-    }
-    write = {".parquet": _write_parquet, ".csv": _write_csv, ".npz": _write_npz}[_suffix(path, "output")]
-    with replacing(path) as temporary:
-        write(named, temporary)
-
-
-def _write_parquet(columns: dict[str, Any], path: str) -> None:
-    import pyarrow as pa
-    import pyarrow.parquet
-
-    pyarrow.parquet.write_table(pa.table(columns), path)
-
-
-def _write_csv(columns: dict[str, Any], path: str) -> None:
-    import pyarrow as pa
-    import pyarrow.csv
-
-    pyarrow.csv.write_csv(pa.table(columns), path)
-
-
-def _write_npz(columns: dict[str, Any], path: str) -> None:
-    arrays: dict[str, Any] = {
-        n: v if isinstance(v, np.ndarray) else np.array(v.fill_null(""), np.str_) for n, v in columns.items()
-    }
-    with open(path, "wb") as file:
-        np.savez(file, **arrays)
+    write_columns(result.named_columns(), path, suffix_of(path, "output"))
 
 
 class Column(NamedTuple):
@@ -88,7 +42,7 @@ class Column(NamedTuple):
 
 def read_result(path: str, graph: Graph, wanted: list[Column]) -> dict[str, np.ndarray]:
     """Return the wanted columns of a result in the order of the graph's vertices, ids turned into vertices."""
-    suffix = _suffix(path, "result")
+    suffix = suffix_of(path, "result")
     check_readable(path)
     columns = _read_columns(path, suffix, graph)
     present = [column for column in wanted if column.name in columns or not column.is_optional]
@@ -104,12 +58,27 @@ def read_result(path: str, graph: Graph, wanted: list[Column]) -> dict[str, np.n
     return result
 
 
+def read_edges(path: str, graph: Graph, wanted: list[Column]) -> dict[str, np.ndarray]:
+    """Return the wanted columns of a result about edges, in its own order, ids turned into vertices."""
+    suffix = suffix_of(path, "result")
+    check_readable(path)
+    columns = _read_columns(path, suffix, graph)
+    present = [column for column in wanted if column.name in columns or not column.is_optional]
+    for column in present:
+        if column.name not in columns:
+            raise FileFormatError(f"{path}: has no column {column.name!r}; it has: {', '.join(columns) or 'none'}")
+    return {
+        column.name: _values_of(column, columns[column.name], graph, f"{path}, column {column.name!r}")
+        for column in present
+    }
+
+
 def _values_of(column: Column, values: Any, graph: Graph, place: str) -> np.ndarray:
-    if _VERTEX_COLUMN.fullmatch(column.name):
+    if holds_vertices(column.name):
         return vertices_of(graph, values, place)
     array = np.asarray(values)
-    if array.dtype.kind not in "if":
-        raise FileFormatError(f"{place}: holds {array.dtype}; it must hold numbers")
+    if array.dtype.kind not in "ifb":
+        raise FileFormatError(f"{place}: holds {array.dtype}; it must hold numbers or flags")
     return array.astype(np.float64) if column.is_fraction and array.dtype.kind == "i" else array
 
 
@@ -133,7 +102,7 @@ def _read_csv(path: str, graph: Graph) -> dict[str, Any]:
 
     with open(path, encoding="utf-8") as file:
         header = [name.strip().strip('"') for name in file.readline().split(",")]
-    types = {} if is_numbered(graph) else {name: pa.string() for name in header if _VERTEX_COLUMN.fullmatch(name)}
+    types = {} if is_numbered(graph.labels) else {name: pa.string() for name in header if holds_vertices(name)}
     options = csv.ConvertOptions(column_types=types, null_values=[""], strings_can_be_null=True,
                                  quoted_strings_can_be_null=False)  # fmt: skip
     return _columns_of(csv.read_csv(path, convert_options=options))

@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+from importlib import import_module
 from typing import Annotated, Any
 
 import numpy as np
@@ -11,19 +12,76 @@ import typer
 from shoal.commands import display
 from shoal.commands.flow import ALGORITHMS
 from shoal.commands.options import GraphPath, Json, Quiet, ReadingOptions, expanded
-from shoal.commands.result_files import Column, read_result
+from shoal.commands.result_files import Column, read_edges, read_result
 from shoal.commands.vertex_names import find_vertices
 from shoal.errors import ArgumentError, check_choice
 from shoal.graph import Graph
 
-_COLUMNS = {"cc": Column("label"), "bc": Column("centrality", True), "pagerank": Column("rank", True)}
+_COLUMNS = {
+    "cc": (Column("label"),),
+    "bc": (Column("centrality", True),),
+    "ebc": (Column("src"), Column("dst"), Column("centrality", True)),
+    "pagerank": (Column("rank", True),),
+    "triangles": (Column("triangles"),),
+    "clustering": (Column("clustering", True),),
+    "transitivity": (Column("triangles"), Column("triads")),
+    "lpa": (Column("label"),),
+    "louvain": (Column("label"),),
+    "eigenvector": (Column("centrality", True),),
+    "katz": (Column("centrality", True),),
+    "hits": (Column("hub", True), Column("authority", True)),
+    "scc": (Column("label"),),
+    "msf": (Column("src"), Column("dst"), Column("weight", is_optional=True)),
+    "core": (Column("core"),),
+    "kcore": (Column("in_core"),),
+}
+#: Results that have a row for an edge, not for each vertex.
+_ABOUT_EDGES = ("ebc", "msf")
+#: The module and name of each verifier: they are imported when they are used.
+_VERIFIERS = {
+    "cc": ("verify_components", "verify_components"),
+    "bc": ("verify_centrality", "verify_betweenness"),
+    "ebc": ("verify_edge_betweenness", "verify_edge_betweenness"),
+    "pagerank": ("verify_pagerank", "verify_pagerank"),
+    "triangles": ("verify_triangles", "verify_triangles"),
+    "clustering": ("verify_triangles", "verify_clustering"),
+    "transitivity": ("verify_triangles", "verify_transitivity"),
+    "lpa": ("verify_communities", "verify_label_propagation"),
+    "louvain": ("verify_communities", "verify_louvain"),
+    "eigenvector": ("verify_spectral", "verify_eigenvector"),
+    "katz": ("verify_spectral", "verify_katz"),
+    "hits": ("verify_spectral", "verify_hits"),
+    "scc": ("verify_strong_components", "verify_strong_components"),
+    "msf": ("verify_forest", "verify_forest"),
+    "core": ("verify_cores", "verify_cores"),
+    "kcore": ("verify_cores", "verify_k_core"),
+}
 #: The options that each algorithm's verifier understands.
 _UNDERSTOOD: dict[str, tuple[str, ...]] = {
     "bfs": ("source", "target", "cutoff"),
     "sssp": ("source", "target", "cutoff"),
     "cc": (),
     "bc": ("source", "normalized", "endpoints"),
+    "ebc": ("source", "normalized"),
     "pagerank": ("damping", "tolerance", "iterations", "weighted"),
+    "triangles": (),
+    "clustering": (),
+    "transitivity": (),
+    "lpa": ("weighted",),
+    "louvain": ("modularity", "resolution", "weighted"),
+    "eigenvector": ("tolerance", "weighted"),
+    "katz": ("alpha", "beta", "tolerance", "normalized", "weighted"),
+    "hits": ("tolerance", "weighted"),
+    "scc": (),
+    "msf": (),
+    "core": (),
+    "kcore": ("k",),
+}
+#: The options without which a result cannot be checked, and why.
+_NEEDED = {
+    "bfs": ("source", "where it started"),
+    "sssp": ("source", "where it started"),
+    "kcore": ("k", "the number of edges that everybody has in it"),
 }
 
 
@@ -38,12 +96,17 @@ def validate(
     ] = None,
     target: Annotated[list[str] | None, typer.Option(metavar="ID", help="As bfs and sssp were given.")] = None,
     cutoff: Annotated[float | None, typer.Option(help="As bfs and sssp were given.")] = None,
-    normalized: Annotated[bool | None, typer.Option(help="As bc was given.")] = None,
+    normalized: Annotated[bool | None, typer.Option(help="As bc, ebc and katz were given.")] = None,
     endpoints: Annotated[bool | None, typer.Option("--endpoints", help="As bc was given.")] = None,
     damping: Annotated[float | None, typer.Option(help="As pagerank was given.")] = None,
-    tolerance: Annotated[float | None, typer.Option(help="As pagerank was given.")] = None,
+    alpha: Annotated[float | None, typer.Option(help="As katz was given.")] = None,
+    beta: Annotated[float | None, typer.Option(help="As katz was given.")] = None,
+    tolerance: Annotated[float | None, typer.Option(help="As the algorithm was given.")] = None,
     iterations: Annotated[int | None, typer.Option(help="As pagerank was given.")] = None,
-    weighted: Annotated[bool | None, typer.Option("--weighted", help="As pagerank was given.")] = None,
+    weighted: Annotated[bool | None, typer.Option("--weighted", help="As the algorithm was given.")] = None,
+    modularity: Annotated[float | None, typer.Option(help="As louvain has printed it.")] = None,
+    resolution: Annotated[float | None, typer.Option(help="As louvain was given.")] = None,
+    k: Annotated[int | None, typer.Option("--k", help="As kcore was given.")] = None,
     json: Json = False,
     quiet: Quiet = False,
 ) -> None:
@@ -52,6 +115,7 @@ def validate(
     options = {
         "source": source, "target": target, "cutoff": cutoff, "normalized": normalized, "endpoints": endpoints,
         "damping": damping, "tolerance": tolerance, "iterations": iterations, "weighted": weighted,
+        "modularity": modularity, "resolution": resolution, "alpha": alpha, "beta": beta, "k": k,
     }  # fmt: skip
     given = {name: value for name, value in options.items() if value is not None and value != []}
     _check_options(algorithm, given)
@@ -72,29 +136,24 @@ def _check_options(algorithm: str, given: dict[str, Any]) -> None:
         if name not in _UNDERSTOOD[algorithm]:
             allowed = ", ".join(_UNDERSTOOD[algorithm]) or "none"
             raise ArgumentError(f"{name}={value!r} does not belong to {algorithm}; allowed options: {allowed}")
-    if algorithm in ("bfs", "sssp") and "source" not in given:
-        raise ArgumentError(f"source is missing; a result of {algorithm} is checked against where it started")
+    needed, what = _NEEDED.get(algorithm, (None, None))
+    if needed is not None and needed not in given:
+        raise ArgumentError(f"{needed} is missing; a result of {algorithm} is checked against {what}")
 
 
 def _prepare(graph: Graph, algorithm: str, result: str, given: dict[str, Any]) -> Any:
     """Read the result and return the call that verifies it."""
     if algorithm in ("bfs", "sssp"):
         return _prepare_search(graph, algorithm, result, given)
-    column = _COLUMNS[algorithm]
-    values = read_result(result, graph, [column])[column.name]
-    if algorithm == "cc":
-        from shoal.algorithms.verify_components import verify_components
-
-        return lambda: verify_components(graph, values)
-    if algorithm == "bc":
-        from shoal.algorithms.verify_centrality import verify_betweenness
-
+    columns = _COLUMNS[algorithm]
+    read = read_edges if algorithm in _ABOUT_EDGES else read_result
+    found = read(result, graph, list(columns))
+    if algorithm in ("bc", "ebc"):
         sources = find_vertices(graph, "source", given.pop("source", None))
-        chosen = sources if sources is None else np.atleast_1d(sources)
-        return lambda: verify_betweenness(graph, values, sources=chosen, **given)
-    from shoal.algorithms.verify_pagerank import verify_pagerank
-
-    return lambda: verify_pagerank(graph, values, **given)
+        given["sources"] = sources if sources is None else np.atleast_1d(sources)
+    module, name = _VERIFIERS[algorithm]
+    verify = getattr(import_module(f"shoal.algorithms.{module}"), name)
+    return lambda: verify(graph, *(found.get(column.name) for column in columns), **given)
 
 
 def _prepare_search(graph: Graph, algorithm: str, result: str, given: dict[str, Any]) -> Any:

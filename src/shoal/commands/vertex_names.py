@@ -13,7 +13,7 @@ import numpy as np
 
 from shoal.errors import ArgumentError, FileFormatError
 from shoal.graph import Graph
-from shoal.io.labels import labels_as_arrow
+from shoal.labels import is_numbered, labels_as_arrow
 
 
 def find_vertices(graph: Graph, argument: str, names: list[str] | None) -> Any:
@@ -26,14 +26,9 @@ def find_vertices(graph: Graph, argument: str, names: list[str] | None) -> Any:
 
 def _find_vertex(graph: Graph, argument: str, name: str) -> int:
     try:
-        return graph.vertex(int(name) if is_numbered(graph) else name)
+        return graph.vertex(int(name) if is_numbered(graph.labels) else name)
     except ValueError:
         raise ArgumentError(f"{argument}={name!r} is not a vertex of the graph; allowed: {_allowed(graph)}") from None
-
-
-def is_numbered(graph: Graph) -> bool:
-    """Whether the vertices are named by whole numbers."""
-    return graph.labels is None or np.asarray(graph.labels[:0]).dtype.kind in "iu"
 
 
 def _allowed(graph: Graph) -> str:
@@ -45,21 +40,9 @@ def _allowed(graph: Graph) -> str:
     return f"the file's {graph.num_vertices} ids: {some}" + (", ..." if graph.num_vertices > 3 else "")
 
 
-def names_of(graph: Graph, vertices: np.ndarray) -> Any:
-    """Return the file's names of vertices (-1: none) as an array: NumPy's for whole numbers, Arrow's for strings."""
-    if graph.labels is None:
-        return vertices
-    if is_numbered(graph):
-        labels = np.asarray(graph.labels)
-        return np.where(vertices < 0, -1, labels[vertices]) if len(labels) else labels
-    import pyarrow as pa
-
-    return labels_as_arrow(graph.labels).take(pa.array(vertices, mask=np.asarray(vertices) < 0))
-
-
 def vertices_of(graph: Graph, names: Any, place: str) -> np.ndarray:
     """Return the vertices with the given names, the opposite of `names_of`; ``place`` says where they were read."""
-    vertices = _number_strings(graph, names) if not is_numbered(graph) else _number_numbers(graph, names, place)
+    vertices = _number_strings(graph, names) if not is_numbered(graph.labels) else _number_numbers(graph, names, place)
     unknown = np.flatnonzero(vertices == _UNKNOWN)
     if len(unknown):
         raise FileFormatError(

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The commands that look at the whole graph: ``cc``, ``bc`` and ``pagerank``."""
+"""The commands that look at the whole graph: ``cc``, ``bc``, ``ebc`` and ``pagerank``."""
 
 from __future__ import annotations
 
@@ -10,6 +10,14 @@ import typer
 from shoal.commands.flow import run_algorithm
 from shoal.commands.options import GraphPath, ReadingOptions, RunOptions, expanded
 from shoal.commands.vertex_names import find_vertices
+
+Sources = Annotated[
+    list[str] | None,
+    typer.Option(metavar="ID", help="A vertex whose paths count (all): the file's own id. May be repeated."),
+]
+Samples = Annotated[int | None, typer.Option(help="Take so many sources at random instead.")]
+Seed = Annotated[int | None, typer.Option(help="Seed of the random sources.")]
+Normalized = Annotated[bool, typer.Option(help="Divide by the number of pairs.")]
 
 
 @expanded
@@ -23,13 +31,10 @@ def bc(
     path: GraphPath,
     reading: ReadingOptions,
     run: RunOptions,
-    source: Annotated[
-        list[str] | None,
-        typer.Option(metavar="ID", help="A vertex whose paths count (all): the file's own id. May be repeated."),
-    ] = None,
-    samples: Annotated[int | None, typer.Option(help="Take so many sources at random instead.")] = None,
-    seed: Annotated[int | None, typer.Option(help="Seed of the random sources.")] = None,
-    normalized: Annotated[bool, typer.Option(help="Divide by the number of pairs.")] = True,
+    source: Sources = None,
+    samples: Samples = None,
+    seed: Seed = None,
+    normalized: Normalized = True,
     endpoints: Annotated[bool, typer.Option("--endpoints", help="Count a path's ends too.")] = False,
 ) -> None:
     """Betweenness centrality: the share of shortest paths that lead through each vertex."""
@@ -44,6 +49,31 @@ def bc(
             "seed": seed,
             "normalized": normalized,
             "endpoints": endpoints,
+        },
+    )
+
+
+@expanded
+def ebc(
+    path: GraphPath,
+    reading: ReadingOptions,
+    run: RunOptions,
+    source: Sources = None,
+    samples: Samples = None,
+    seed: Seed = None,
+    normalized: Normalized = True,
+) -> None:
+    """Betweenness centrality of edges: the share of shortest paths that lead along each."""
+    run_algorithm(
+        "ebc",
+        path,
+        reading,
+        run,
+        lambda graph: {
+            "sources": find_vertices(graph, "source", source),
+            "samples": samples,
+            "seed": seed,
+            "normalized": normalized,
         },
     )
 

@@ -7,8 +7,9 @@ Python enters only when the loops come back with a reason: done, more memory, or
 from __future__ import annotations
 
 import time
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass, replace
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -18,11 +19,12 @@ from shoal.backends.base import Backend, Reason, Run, Shard
 from shoal.config import RunConfig, parse_bytes
 from shoal.errors import Allocating, ProgramError
 from shoal.execution.binding import begin
+from shoal.execution.choices import explain
 from shoal.execution.plans import Plan, plan_of
 from shoal.machine import base_folder
 from shoal.placement import Placed
 from shoal.program import Field, Program, Vertex
-from shoal.stats import Stats, Trace
+from shoal.stats import PhaseSpan, Stats, Trace
 from shoal.strategies.communication import make_schedule
 from shoal.strategies.memory import SCHEMES, Allowance, Budget, factors_of
 
@@ -60,8 +62,11 @@ def execute(program: Program, placed: Placed, config: RunConfig, arguments: dict
     peaks = [budget.num_bytes + peak for budget, peak in zip(budgets, run.peaks, strict=True)]
     total = sum(peaks) + _bytes_beside(plan, shards, state)
     num_threads = sum(shard.device.threads_for(placed.graph) for shard in shards)
-    resolved = config.resolved() | {"memory": run.memory} | plan.choices.resolved()
-    stats = Stats(seconds, total, resolved, run.traces, title, num_threads, device_peaks=peaks)
+    devices = config.resolved()["devices"] if placed.devices == "auto" else placed.devices
+    resolved = config.resolved() | {"devices": devices, "memory": run.memory} | plan.choices.resolved()
+    reasons = partial(explain, config, placed.kind, plan.choices, run.memory)
+    stats = Stats(seconds, total, resolved, run.traces, title, num_threads, device_peaks=peaks, phases=run.spans,
+                  traffic=run.traffic, thefts=run.thefts, explain=reasons)  # fmt: skip
     return Outcome(plan.fields, state, stats)
 
 
@@ -102,6 +107,11 @@ class _Run:
         self.memory = plan.memory if config.memory == "auto" else config.memory
         self.scheme = SCHEMES[self.memory]
         self.peaks = [0] * len(shards)  # bytes of each device's buffers
+        self.spans: list[PhaseSpan] = []
+        self.traffic: list[Callable[[], np.ndarray] | None] = []
+        self.thefts: np.ndarray | None = None  # edges by their owner and who visited them, where devices steal
+        if plan.choices.stealing == "frontier":
+            self.thefts = np.zeros((len(shards), len(shards)), np.int64)
 
     def go(self, backend: Backend, state: dict[str, Any], frontier: np.ndarray | None) -> None:
         """Run the phases in order; the state is that of all vertices, at the begin and at the end."""
@@ -119,6 +129,10 @@ class _Run:
                 session.skip_phase()
             else:
                 self._run_to_the_end(number, run)
+                if len(self.shards) > 1:
+                    self.traffic.append(run.traffic)
+                if self.thefts is not None:
+                    self.thefts += run.thefts
             self.peaks = list(map(max, self.peaks, run.peaks))
             del run  # what only it needed makes room for the next
         if config.output == "device":
@@ -141,6 +155,7 @@ class _Run:
 
     def _run_to_the_end(self, number: int, run: Run) -> None:
         phase = self.plan.phases[number][0]
+        before = self.traces[0].num_supersteps
         reason = Reason.RUNNING
         while reason != Reason.DONE:
             reason = run.resume()
@@ -154,5 +169,8 @@ class _Run:
                     f"{self.title}: a vertex joined more frontiers than the phase allows (joins={phase.joins}) "
                     "or twice in a superstep although the rule is said to be unique"
                 )
+        if self.traces[0].keeps_rows:
+            step = getattr(phase.step, "__name__", "step")
+            self.spans.append(PhaseSpan(self.title, step, self.traces[0].num_supersteps - before))
         if self._records(number):
             factors_of(self.shards[0].graph, base_folder()).keep(self._key(number), run.room_factor)

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 
-from shoal.config import RunConfig
+from shoal.config import ONLY_ON, RESOLVED, RunConfig
 from shoal.errors import ArgumentError
 from shoal.exchanges import Sharing
 
@@ -21,11 +21,12 @@ class Choices:
 
     duplication: str | None = None
     communication: str | None = None
+    stealing: str | None = None
     reason: str = field(default="", compare=False)  # in words: why ``auto`` became these
 
     def resolved(self) -> dict[str, str]:
         """Return them by name; nothing on one device."""
-        chosen = {"duplication": self.duplication, "communication": self.communication}
+        chosen = {"duplication": self.duplication, "communication": self.communication, "stealing": self.stealing}
         return {axis: name for axis, name in chosen.items() if name is not None}
 
 
@@ -34,6 +35,12 @@ _LOOKS_NEAR = "rules look at neighbours only: copies of these are enough, and a 
 _PULLS = "an advance may pull from its frontier, and asks of every vertex whether it is there"
 _STEERED = "on_send and on_receive say whether an item goes on, from device to device"
 _NEEDS_ALL = "every device must know every vertex"
+SEGMENT_REASON = "segments have as many edges each, and on a CPU none of these are copied"
+_FEW_DEVICES = "without supersteps few devices of a CPU keep the graph's own ids, and its edges are not copied"
+_MEMORY = {
+    "fused": "only the run shows how many vertices a frontier has, and lists with room for all need never grow",
+    "fixed": "the program makes no frontier whose size only the run would show",
+}
 
 
 # So many devices of a CPU have copies of all vertices without supersteps.  Ids then are the graph's, and so is the
@@ -62,6 +69,35 @@ def choose(sharings: list[Sharing], config: RunConfig, kind: str, num_devices: i
         communication = "broadcast" if is_told_all else "selective"
     if duplication == "auto":
         is_whole = config.execution == "async" and kind == "cpu" and num_devices <= WHOLE_DEVICES
+        is_whole = is_whole or config.stealing == "frontier"
         duplication = "one-hop" if communication == "selective" and not is_whole else "all"
     reason = f"{needs_all}; {_NEEDS_ALL}" if needs_all is not None else _PULLS if pulls else _LOOKS_NEAR
-    return Choices(duplication, communication, reason)
+    stealing = "none" if config.stealing == "auto" else config.stealing
+    return Choices(duplication, communication, stealing, reason)
+
+
+def explain(config: RunConfig, kind: str, choices: Choices, memory: str) -> dict[str, str]:
+    """Return why each strategy that was left to ``auto`` is what it is, by axis; what was asked for needs no reason."""
+    is_async = config.execution == "async"
+    reasons = {
+        "devices": f"what SHOAL_DEVICES names, or cpu: {RESOLVED['devices']}",
+        "execution": "supersteps suit most graphs; async is for those that need thousands of small ones",
+        "priority": "no device runs far ahead of the others" if is_async else "a superstep visits its whole frontier",
+        "memory": _MEMORY.get(memory, ""),
+        "direction": "without supersteps there is only push" if is_async else
+                     "superstep by superstep, by which way has fewer edges to look at, where the program has both",
+        "load_balance": "by warps, and the edges of hubs by pieces that any warp takes" if kind == "cuda" else
+                        ONLY_ON["load_balance"][1],
+    }  # fmt: skip
+    if choices.duplication is not None:
+        is_whole = is_async and choices.duplication == "all" and choices.communication == "selective"
+        reasons["partition"] = SEGMENT_REASON
+        reasons["duplication"] = _FEW_DEVICES if is_whole else choices.reason
+        reasons["communication"] = choices.reason
+        reasons["stealing"] = "where devices have equal work it costs two meetings a superstep and gains nothing"
+    return {axis: reason for axis, reason in reasons.items() if reason and _is_auto(config, axis)}
+
+
+def _is_auto(config: RunConfig, axis: str) -> bool:
+    value = getattr(config, axis)
+    return isinstance(value, str) and value == "auto"

@@ -61,7 +61,9 @@ _lock = threading.Lock()  # held to write: of readers, each looks up once and ke
 def plan_of(program: Program, placed: Placed, config: RunConfig) -> Plan:
     """Return the plan of a program on a placed graph, made now or at an earlier run."""
     types = graph_types(placed.graph)
-    wanted: Any = (placed.kind, config.direction, config.load_balance, config.execution, config.priority)
+    wanted: Any = (
+        placed.kind, config.direction, config.load_balance, config.execution, config.priority, config.stealing,
+    )  # fmt: skip
     if placed.num_devices > 1:
         wanted = (*wanted, placed.num_devices, config.duplication, config.communication)
     try:
@@ -109,7 +111,8 @@ def _make_plan(program: Program, placed: Placed, types: Types, config: RunConfig
         raise ArgumentError(f"execution='async' is not possible: {type(program).__name__} has phases of one superstep "
                             "only; allowed: auto, bsp")  # fmt: skip
     loaded = [
-        backend.load(program, phase, types, *how, priority) for phase, priority in zip(phases, priorities, strict=True)
+        backend.load(program, phase, types, *how, priority, choices.stealing == "frontier")
+        for phase, priority in zip(phases, priorities, strict=True)
     ]
     # As in the paper, section VI-B: fixed where the program puts out nothing whose size the run would have to find.
     memory = "fused" if any(code.is_open for code in loaded) else "fixed"

@@ -10,8 +10,8 @@ import numpy as np
 
 from shoal.errors import FileFormatError, GraphError
 from shoal.graph import Graph
+from shoal.interop.vertex_ids import EdgeRows, number_vertices
 from shoal.io.options import ReadOptions
-from shoal.io.vertex_ids import EdgeRows, number_vertices
 
 
 def graph_from_rows(

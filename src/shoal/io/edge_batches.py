@@ -9,6 +9,7 @@ from collections.abc import Iterator
 import numpy as np
 
 from shoal.graph import Graph
+from shoal.interop.edges import count_isolated
 
 #: Edges of a batch, or of one vertex if that has more.
 BATCH_EDGES = 2**20
@@ -48,9 +49,6 @@ def count_rows(graph: Graph) -> int:
 
 def warn_of_lost_vertices(graph: Graph, path: str) -> None:
     """Warn that vertices without edges will not be in a file that has rows of edges and nothing else."""
-    is_isolated = graph.degree == 0
-    if graph.is_directed:
-        is_isolated = is_isolated & (graph.reverse().degree == 0)
-    num_lost = int(np.count_nonzero(is_isolated))
+    num_lost = count_isolated(graph)
     if num_lost:
         warnings.warn(f"{path}: has no place for {num_lost} vertices without edges", stacklevel=4)

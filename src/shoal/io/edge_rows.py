@@ -16,11 +16,11 @@ import numpy as np
 from shoal.backends.cpu.kernels import text_rows
 from shoal.backends.cpu.kernels.text_rows import Layout
 from shoal.backends.cpu.threads import run_threads
+from shoal.interop.vertex_ids import EdgeRows
 from shoal.io.fields import explain
 from shoal.io.growing import GrowingArray
 from shoal.io.text_source import Block, TextSource
 from shoal.io.tokens import read_labels, read_weights
-from shoal.io.vertex_ids import EdgeRows
 
 LARGEST_INT32 = 2**31 - 1
 LARGEST_ID = 10**18 - 1  # of the digits that always fit 64 bits

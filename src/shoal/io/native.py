@@ -22,8 +22,8 @@ import numpy as np
 from shoal.errors import FileFormatError
 from shoal.graph import Graph
 from shoal.io.assembly import graph_from_csr
-from shoal.io.labels import labels_as_arrow
 from shoal.io.options import ReadOptions
+from shoal.labels import labels_as_arrow
 
 MAGIC = b"\x89SHOAL\r\n"  # not text, and changed by whatever changes line ends
 VERSION = 1

@@ -13,8 +13,8 @@ import numpy as np
 from shoal.errors import FileFormatError
 from shoal.graph import Graph
 from shoal.io.assembly import graph_from_csr
-from shoal.io.labels import labels_as_arrow
 from shoal.io.options import ReadOptions
+from shoal.labels import labels_as_arrow
 
 _NAMES = ("indptr", "indices", "directed", "weights", "labels")
 

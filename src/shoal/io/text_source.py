@@ -17,6 +17,7 @@ import numpy as np
 from shoal.backends.cpu.threads import available_cores, run_threads
 from shoal.errors import FileFormatError
 from shoal.io.files import compression_of, open_compressed
+from shoal.progress import WorkReporter
 
 #: Per thread: large enough that starting threads is under 1 % of the time to parse, small beside any graph.
 BLOCK_BYTES = 8 * 2**20
@@ -54,6 +55,7 @@ class TextSource:
         #: Bytes of text, None if only decompression can tell.
         self.size = None if compression else os.path.getsize(path)
         self._stream: Any = open_compressed(path, compression)
+        self._work, self._num_read = WorkReporter("read", self.size, "bytes"), 0
         self._next_line = 1
         self._start = 0
         is_small = self.size is not None and self.size < _SMALL_FILE
@@ -165,6 +167,8 @@ class TextSource:
                 if not count:
                     break
                 self._filled += count
+                self._num_read += count
+                self._work.report(self._num_read)
         except OSError as error:
             verb = "read" if self.size is not None else "decompressed"
             raise FileFormatError(f"{self.path}: cannot be {verb}: {error}") from error

@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 
 from shoal.errors import GraphError
-from shoal.io.labels import labels_as_arrow
+from shoal.labels import labels_as_arrow
 
 #: Labels made of these need no quotes: they cannot be taken for a number, a comment or two columns.
 _PLAIN_LABEL = r"^[A-Za-z_][A-Za-z0-9_.:/@+-]*$"

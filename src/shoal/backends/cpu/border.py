@@ -8,18 +8,24 @@ device has at most one item for each copy of a vertex, and where everybody is to
 
 from __future__ import annotations
 
+from collections.abc import Callable, Sequence
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from shoal.arrays import read_only
+from shoal.backends.cpu.kernels.dealing import CUTS, ROOM_FOR_DEALT, START
+from shoal.backends.cpu.kernels.ordered import ENTRIES
 from shoal.backends.cpu.threads import available_cores
 from shoal.backends.loops import control as slot
 from shoal.backends.loops.control import FORWARDS, world_size
 from shoal.backends.loops.mail import count_receivers, mail_sizes
+from shoal.backends.loops.traffic import bytes_by_pair
 
 if TYPE_CHECKING:
     from shoal.backends.cpu.device import Shard, Workspace
+    from shoal.backends.loops.lists import NeighbourLists
     from shoal.strategies.communication import Schedule
     from shoal.strategies.subgraph import Subgraph
 
@@ -45,14 +51,22 @@ class Shared:
         self.world[slot.WORLD_FORWARDS] = FORWARDS[schedule.forwards]
         self.world[slot.WORLD_ROUNDS] = schedule.num_rounds
         self.num_receivers = count_receivers(schedule)
-        sizes = mail_sizes(parts, schedule)
+        sizes = mail_sizes(parts, schedule, deals=source.deals)
         self.mail_lengths = sizes.sum(axis=1)
         self.mail_at, length = _lay_out_mail(sizes)
+        self.deals: np.ndarray | None = None  # by which devices give vertices to one another
+        if source.deals:
+            self.deals, length = _lay_out_deals(parts, length, by_blocks=source.flow.ordered is not None)
         shapes = [((length, *state[name].shape[1:]), state[name].dtype) for name in source.mailed]
         self.mail_ids, *self.mail = workspace.reserve("mail", [((length,), parts[0].owned.dtype), *shapes])
         num_bits = count * ((parts[0].num_local + 63) // 64) if source.flow.pulls and parts[0].global_ids is None else 0
         (self.mail_bits,) = workspace.reserve("mail bits", [((num_bits,), np.dtype(np.uint64))])
         self.posted = [np.empty(count, dtype) for dtype in source.partials.values()]
+
+    @property
+    def traffic(self) -> Callable[[], np.ndarray]:
+        """What tells the bytes that each device has sent to each."""
+        return partial(bytes_by_pair, self.world, self.schedule)
 
     def bytes_of(self, device: int) -> int:
         """Return the bytes of a device's share: its mail for the others, and a part of what belongs to none."""
@@ -67,10 +81,22 @@ def _lay_out_mail(sizes: np.ndarray) -> tuple[np.ndarray, int]:
     return read_only(ends - sizes.reshape(-1)), int(ends[-1])
 
 
+def _lay_out_deals(parts: Sequence[Subgraph], length: int, *, by_blocks: bool) -> tuple[np.ndarray, int]:
+    """Return the rows by which devices deal, and how long the mail is with all vertices that they may give away."""
+    rows = np.zeros((len(parts), CUTS + 2 * len(parts) + 1), np.int64)
+    for part in parts:
+        rows[part.device, START] = length
+        rows[part.device, ROOM_FOR_DEALT] = part.num_owned // (ENTRIES if by_blocks else 1)
+        length += part.num_owned
+    return rows.reshape(-1), length
+
+
 class Border:
     """One device's side of the exchanges."""
 
-    def __init__(self, shard: Shard, shared: Shared, shares_own: bool, workspace: Workspace) -> None:
+    def __init__(
+        self, shard: Shard, shared: Shared, shares_own: bool, workspace: Workspace, lists: NeighbourLists | None = None
+    ) -> None:
         assert shard.part is not None
         self.shard, self.part, self.shared, self.shares_own = shard, shard.part, shared, shares_own
         words = ((self.part.num_local + 63) // 64,)
@@ -79,6 +105,7 @@ class Border:
         # Clean, as a run leaves them.
         self.dirty, self.voices = workspace.reserve("marks", [(words, bits), (words, bits)])
         self.earlier: list[np.ndarray] = []
+        self.lists = lists  # if the phase asks for them
 
     def make_room(self, source: Any, state: dict[str, Any]) -> None:
         """Make the arrays for the values before an operator, of fields whose changes will be looked for."""
@@ -88,20 +115,28 @@ class Border:
         """Return what the loop takes behind its other arguments."""
         part, shared, schedule = self.part, self.shared, self.shared.schedule
         none = part.owned[:0]
+        lists = () if self.lists is None else (read_only(self.lists.indptr), read_only(self.lists.indices))
+        deals = () if shared.deals is None else (shared.deals,)
         return (
-            shared.world, part.owner, none if part.address is None else part.address,
+            *lists, shared.world, part.owner, none if part.address is None else part.address,
             none if part.global_ids is None else part.global_ids, part.owned, *self.shard.copies, self.listed,
             self.dirty, self.voices, read_only(schedule.receive_indptr), read_only(schedule.receive_peers),
-            shared.num_receivers, shared.mail_at, edge_ids_for(part, source), shared.mail_bits, shared.mail_ids,
-            *shared.mail, *self.earlier, *shared.posted,
+            shared.num_receivers, shared.mail_at, edge_ids_for(self.shard, source), shared.mail_bits, shared.mail_ids,
+            *deals, *shared.mail, *self.earlier, *shared.posted,
         )  # fmt: skip
 
     def buffers(self) -> list[np.ndarray]:
         """Return the arrays, to count their bytes."""
-        return [self.listed, self.dirty, self.voices, *self.earlier]
+        lists = [] if self.lists is None else [self.lists.indptr, self.lists.indices]
+        return [self.listed, self.dirty, self.voices, *self.earlier, *lists]
 
 
-def edge_ids_for(part: Subgraph, source: Any) -> np.ndarray:
-    """Return the graph's numbers of a device's edges, if a rule asks for them."""
+def edge_ids_for(shard: Shard, source: Any) -> np.ndarray:
+    """Return the graph's numbers of the edges that a device's code looks at, if a rule asks for them."""
+    assert shard.part is not None
     is_asked = any("edge" in rule.parameters for op in source.flow.operators for rule in op.rules.values())
-    return read_only(part.edge_ids() if is_asked else part.out_edges.indptr[:0])
+    if not is_asked:
+        return read_only(shard.part.out_edges.indptr[:0])
+    if source.deals:  # those of the whole graph
+        return read_only(np.arange(shard.graph.num_edges, dtype=shard.graph.indptr.dtype))
+    return read_only(shard.part.edge_ids())

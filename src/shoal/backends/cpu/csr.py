@@ -17,6 +17,7 @@ import numpy as np
 from shoal.arrays import read_only
 from shoal.backends.cpu.kernels import csr as kernels
 from shoal.backends.cpu.threads import available_cores, run_threads
+from shoal.progress import WorkReporter
 
 #: Below this, starting threads costs more than they save.
 _MIN_EDGES_FOR_THREADS = 2**16
@@ -55,7 +56,9 @@ def build_csr(
     """
     layout = _choose_layout(num_vertices, vertex_dtype)
     num_threads = _choose_threads(num_threads, src.size, layout.num_buckets)
+    work = WorkReporter("built", 3 * src.size, "edges")  # three passes: count, scatter, sort
     cursors, starts = _count(layout, num_threads, src, dst, is_mirrored, not drop_self_loops)
+    work.report(src.size)
     csr = _allocate(int(starts[-1]), num_vertices, layout.key_dtype, edge_dtype_for(int(starts[-1])), weights)
     run_threads(
         kernels.scatter_edges,
@@ -71,6 +74,7 @@ def build_csr(
         csr.indices,
         csr.weights,
     )
+    work.report(2 * src.size)
     _sort(csr, layout, starts, 0, deduplicate, num_threads)
     return _narrowed(_without_gaps(csr, layout, starts) if deduplicate else csr, vertex_dtype)
 

@@ -83,6 +83,7 @@ class Shard:
     workspaces: list[Workspace] = field(default_factory=list)
     _edges: dict[bool, tuple[np.ndarray, ...]] = field(default_factory=dict)
     _sizes: dict[Any, BufferSizes] = field(default_factory=dict)
+    _longest_in: int | None = None
 
     @property
     def num_local(self) -> int:
@@ -100,6 +101,14 @@ class Shard:
         if self.part is None:
             return self.graph.max_degree
         return int(np.diff(self.part.out_edges.indptr).max(initial=0))
+
+    def longest_list(self, *, incoming: bool) -> int:
+        """Return the number of edges of one vertex on the device, at most."""
+        if not incoming:
+            return self.max_degree
+        if self._longest_in is None:
+            self._longest_in = int(np.diff(self.edges(incoming=True, weighted=False)[0]).max(initial=0))
+        return self._longest_in
 
     def sizes_of(self, flow: Flow, phase: Phase, scheme: Scheme) -> BufferSizes:
         """Return how long the buffers of a phase are here; they are the same in every run."""
@@ -147,6 +156,12 @@ class Shard:
             self._edges[incoming] = tuple(read_only(np.asarray(array)) for array in (indptr, indices, weights))
         edges = self._edges[incoming]
         return edges if weighted else (*edges[:2], _NO_WEIGHTS)
+
+    def whole_edges(self, *, weighted: bool) -> tuple[np.ndarray, ...]:
+        """Return the same of all vertices, whoever owns them, by the graph's ids: they lie in everybody's memory."""
+        graph = self.graph
+        weights = graph.weights if weighted and graph.weights is not None else _NO_WEIGHTS
+        return tuple(read_only(np.asarray(array)) for array in (graph.indptr, graph.indices, weights))
 
     @cached_property
     def copies(self) -> tuple[np.ndarray, np.ndarray, np.ndarray]:

@@ -27,6 +27,7 @@ class LoopRun(abc.ABC):
     arguments: tuple
     num_threads: int
     is_inline = False  # on the caller's own thread
+    traffic = None  # that of several devices is theirs together
 
     def __init__(self, loaded: LoadedPhase, phase: Phase, shard: Shard, title: str, *, is_shared: bool) -> None:
         self.loaded, self.phase, self.shard, self.title, self.is_shared = loaded, phase, shard, title, is_shared
@@ -86,12 +87,18 @@ class LoopRun(abc.ABC):
         assert self.watch is not None
         step = getattr(self.phase.step, "__name__", "step")
         superstep, size = (int(self.control[number]) for number in (slot.SUPERSTEP, slot.SIZE))
-        self.watch.tell(Progress(self.title, step, superstep, size, time.monotonic() - self.began))
+        seconds, limit = time.monotonic() - self.began, self.phase.max_supersteps
+        self.watch.tell(Progress(self.title, step, superstep, size, seconds, limit))
 
     @property
     def is_empty(self) -> bool:
         """Whether there is nothing to do at all."""
         return bool(self.control[slot.SIZE] == 0)
+
+    @property
+    def thefts(self) -> np.ndarray:
+        """Nothing: there is nobody to steal from."""
+        return np.zeros((1, 1), np.int64)
 
     def take_rows(self) -> list[list[np.ndarray]]:
         """Hand over the rows of the trace since the last time."""

@@ -10,6 +10,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
+import numpy as np
+
 from shoal.backends.base import Reason
 from shoal.backends.cpu.border import Shared
 from shoal.backends.cpu.loop_run import LoopRun
@@ -35,6 +37,14 @@ class ManyRuns(RunsTogether):
         on_wait = None if watch is None else self.runs[0].report
         run_threads(self._loop, len(self.places), on_interrupt=self.stop, on_wait=on_wait)
         return max([run.end() for run in self.runs])
+
+    @property
+    def thefts(self) -> np.ndarray:
+        """The edges that each device visited in the place of another, by their owner and who visited them."""
+        if not self.runs[0].loaded.source.deals:
+            return super().thefts
+        count = len(self.runs)
+        return self.shared.deals.reshape(count, -1)[:, -count:].copy()
 
     def _loop(self, number: int, count: int) -> Any:
         run, thread = self.places[number]

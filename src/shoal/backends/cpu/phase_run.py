@@ -16,6 +16,7 @@ from shoal.backends.cpu.kernels.ordered import BINS_ROW, ENTRIES, FAR_LOWEST, NO
 from shoal.backends.cpu.kernels.vertices import BLOCK
 from shoal.backends.cpu.loop_run import LoopRun
 from shoal.backends.cpu.phases import LoadedPhase
+from shoal.backends.cpu.scratch import scratch_sizes
 from shoal.backends.loops import control as slot
 from shoal.backends.loops.control import control_size
 from shoal.program import Phase
@@ -26,10 +27,15 @@ if TYPE_CHECKING:
 # A small graph's run goes on the caller's own thread for so long: much longer than a thread takes to start, and short
 # enough for Ctrl-C, which waits there for the loop to come back.
 INLINE_NANOSECONDS = 20_000_000
+# Edges of all frontiers together for which devices deal: they meet twice more for it, which takes as long as some
+# thousand edges, and look at every vertex once more.
+LEAST_DEALT_EDGES = 1 << 16
 
 
 class PhaseRun(LoopRun):
     """One run of one phase on one device: its control block and buffers; `resume` until it is done."""
+
+    least_dealt = LEAST_DEALT_EDGES  # tests let devices deal on small graphs
 
     def __init__(
         self, loaded: LoadedPhase, phase: Phase, shard: Shard, workspace: Workspace, state: dict[str, Any],
@@ -44,6 +50,8 @@ class PhaseRun(LoopRun):
         source, num_vertices = loaded.source, shard.num_local
         self.sizes = shard.sizes_of(source.flow, phase, allowance.scheme)
         self.room = self.sizes.first_room(allowance.factor)
+        if source.deals:  # what the edges of other devices' vertices put out is not known before
+            self.room = max(self.room, num_vertices)
         self.needed_room = self.room  # what earlier runs left is not
         self.peak_bytes = 0  # while something grew
         self.control = np.zeros(control_size(len(source.flow.operators)), np.int64)
@@ -54,7 +62,8 @@ class PhaseRun(LoopRun):
         self.partials = [np.empty(-(-num_vertices // BLOCK), dtype) for dtype in source.partials.values()]
         self.knobs = np.array(knobs)
         self.has_blocks = False
-        own = (self.control, self.work, self.trace, self.outbox, *self.partials)
+        self.scratch = self._make_scratch() if source.flow.intersects or source.flow.tallies else []
+        own = (self.control, self.work, self.trace, self.outbox, *self.partials, *self.scratch)
         self.own_bytes = sum([array.nbytes for array in own])
         if border is not None:
             border.make_room(source, state)
@@ -62,6 +71,14 @@ class PhaseRun(LoopRun):
         self.arguments = self._arguments()
         if self.budget.limit is not None:
             self.budget.check(self.nbytes)  # memory that was not touched yet costs nothing
+
+    def _make_scratch(self) -> list[np.ndarray]:
+        """Return the arrays in which threads note what is in lists; they are clean, as a run leaves them."""
+        flow, shard = self.loaded.source.flow, self.shard
+        longest = [shard.longest_list(incoming=side) if is_asked else 0
+                   for side, is_asked in ((False, flow.intersects), (True, flow.tallies))]  # fmt: skip
+        shapes = scratch_sizes(flow, shard.num_local, *longest).shapes(self.num_threads)
+        return self.workspace.reserve("scratch", shapes)
 
     def _prepare(self, frontier: np.ndarray | None) -> None:
         graph, control, flow = self.shard.graph, self.control, self.loaded.source.flow
@@ -72,6 +89,7 @@ class PhaseRun(LoopRun):
         control[slot.MAX_SUPERSTEPS] = slot.UNLIMITED if limit is None else limit
         control[slot.BUDGET] = time.monotonic_ns() + INLINE_NANOSECONDS if self.is_inline else slot.UNLIMITED
         control[slot.SIZE] = graph.num_vertices if frontier is None else len(frontier)
+        control[slot.DEALS_FROM] = self.least_dealt
         if flow.uses_bitmaps:
             self.workspace.bitmap_a.fill(0)
             self.workspace.bitmap_b.fill(0)
@@ -97,6 +115,9 @@ class PhaseRun(LoopRun):
         assert self.border is not None
         self.control[slot.DEVICE] = self.border.part.device
         self.control[slot.SHARES_OWN] = self.border.shares_own
+        if self.border.lists is not None:  # sent before the first superstep, with which it is counted
+            places = [slot.MESSAGES, slot.ITEMS_SENT, slot.BYTES_SENT, slot.COMBINED]
+            self.control[places] = self.border.lists.traffic
         if self.loaded.source.flow.pulls:  # a pull asks of every source whether it is in the frontier
             set_bits(self.workspace.bitmap_a, self.shard.num_local, self.border.part.find_local(frontier))
             self.control[slot.HAS_BITMAP] = 1
@@ -211,6 +232,8 @@ class PhaseRun(LoopRun):
         source, workspace = self.loaded.source, self.workspace
         is_weighted = source.uses_weights
         out = self.shard.edges(incoming=False, weighted=is_weighted)
+        if source.deals:
+            out = self.shard.whole_edges(weighted=is_weighted)
         incoming = self.shard.edges(incoming=True, weighted=is_weighted) if source.uses_in_edges else out
         if source.flow.ordered is None:  # stand-ins of the right types for what the loop does not touch
             self.blocks, self.links, self.published = workspace.queue, workspace.levels, workspace.levels
@@ -218,7 +241,7 @@ class PhaseRun(LoopRun):
         return (
             self.control, self.work, self.trace, workspace.levels, self.knobs, *out, *incoming, workspace.queue,
             workspace.bitmap_a, workspace.bitmap_b, workspace.remaining, self.outbox, self.blocks, self.links,
-            self.bins, self.published, *self.state.values(), *self.partials,
+            self.bins, self.published, *self.state.values(), *self.partials, *self.scratch,
             *(() if self.border is None else self.border.arguments(source)),
         )  # fmt: skip
 

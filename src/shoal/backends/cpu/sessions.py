@@ -19,6 +19,7 @@ from shoal.backends.cpu.phase_run import PhaseRun
 from shoal.backends.cpu.phases import LoadedPhase
 from shoal.backends.cpu.threads import available_cores, run_threads
 from shoal.backends.cpu.worklist_run import Channels, WorklistRun
+from shoal.backends.loops.lists import NeighbourLists, exchange_lists
 from shoal.exchanges import Sharing
 from shoal.program import Constant, Field, Phase, Scalar, Vertex
 
@@ -147,13 +148,16 @@ class ManyDevices:
         threads = sum(shard.device.threads_for(shard.graph) for shard in self.shards)
         shared = Shared(self.parts, self.schedule, source, self.states[0], threads, self.workspaces[0])
         shares_own = not self.schedule.is_routed and source.flow.shares_own
-        devices = zip(self.shards, self.workspaces, self.states, allowances, strict=True)
+        lists: Sequence[NeighbourLists | None] = [None] * len(self.parts)
+        if source.flow.sharing.asks_lists:
+            lists = exchange_lists(self.parts, self.schedule)
+        devices = zip(self.shards, self.workspaces, self.states, allowances, lists, strict=True)
         runs = [
             PhaseRun(
                 code, phase, shard, workspace, own, frontier, self.knobs, self.title,
-                allowance.beside(shared.bytes_of(device)), Border(shard, shared, shares_own, workspace),
+                allowance.beside(shared.bytes_of(device)), Border(shard, shared, shares_own, workspace, have),
             )
-            for device, (shard, workspace, own, allowance) in enumerate(devices)
+            for device, (shard, workspace, own, allowance, have) in enumerate(devices)
         ]  # fmt: skip
         return ManyRuns(runs, shared)
 

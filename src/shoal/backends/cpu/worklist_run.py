@@ -9,7 +9,8 @@ nothing grows, and nothing overflows.
 from __future__ import annotations
 
 import time
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -64,10 +65,20 @@ class Channels:
         shapes = [((length, *state[name].shape[1:]), state[name].dtype) for name in source.mailed]
         self.mail_ids, *self.mail = workspace.reserve("mail", [((length,), parts[0].owned.dtype), *shapes])
 
+    @property
+    def traffic(self) -> Callable[[], np.ndarray]:
+        """What tells the bytes that each device has sent to each: its channels count the items."""
+        item_bytes = self.mail_ids.itemsize + sum(array[:1].nbytes for array in self.mail)
+        return partial(_bytes_by_pair, self.counts, len(self.hops), item_bytes)
+
     def bytes_of(self, device: int) -> int:
         """Return the bytes of a device's share."""
         arrays = (self.world, self.counts, self.mail_ids, *self.mail)
         return sum(array.nbytes for array in arrays) // len(self.hops)
+
+
+def _bytes_by_pair(counts: np.ndarray, num_devices: int, item_bytes: int) -> np.ndarray:
+    return counts[:: 2 * LINE].reshape(num_devices, num_devices) * item_bytes
 
 
 def _rooms(parts: Sequence[Subgraph], hops: list[np.ndarray]) -> np.ndarray:
@@ -136,7 +147,7 @@ class WorklistRun(LoopRun):
         return (
             channels.world, part.owner, none if part.address is None else part.address,
             none if part.global_ids is None else part.global_ids, listed, dirty, voices,
-            edge_ids_for(part, self.loaded.source), channels.hops[part.device], channels.counts, channels.mail_at,
+            edge_ids_for(self.shard, self.loaded.source), channels.hops[part.device], channels.counts, channels.mail_at,
             channels.room, channels.mail_ids, *channels.mail,
         )  # fmt: skip
 

@@ -73,6 +73,13 @@ def num_items(world, sender, receiver):
 
 
 @inner
+def bytes_sent(world, sender, place):
+    """Return the place of the bytes that a device has sent: to a receiver, or in a round to each of its receivers."""
+    devices = world[WORLD_DEVICES]
+    return nonnegative(WORLD_ROWS + devices * LINE + devices * devices + sender * devices + place)
+
+
+@inner
 def stash(control, border, outbox, row, count, vertex):
     """List a vertex for other devices, by way of a row of the outbox; the new number of entries in it."""
     outbox[row, count] = vertex

@@ -9,7 +9,8 @@ from __future__ import annotations
 
 import functools
 import itertools
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -19,6 +20,7 @@ from shoal.backends.cuda.generator import PhaseSource
 from shoal.backends.loops import control as slot
 from shoal.backends.loops.control import FORWARDS, world_size
 from shoal.backends.loops.mail import count_receivers, mail_sizes
+from shoal.backends.loops.traffic import bytes_by_pair
 from shoal.machine import import_cupy, open_peer_access
 
 if TYPE_CHECKING:
@@ -82,6 +84,11 @@ class Shared(InReach):
         self.mail = {name: self.of_each(lengths, state[name].shape[1:], state[name].dtype) for name in source.mailed}
         self.posted = self.array(shards[0], (max(source.partial_bytes * count, 1),), np.dtype(np.uint8))
         self.tables = (schedule.receive_indptr, schedule.receive_peers, count_receivers(schedule))
+
+    @property
+    def traffic(self) -> Callable[[], np.ndarray]:
+        """What tells the bytes that each device has sent to each."""
+        return partial(bytes_by_pair, self.world, self.schedule)
 
     def bytes_of(self, device: int) -> int:
         """Return the bytes of a device's mail, and of its part of what belongs to none."""

@@ -47,6 +47,8 @@ class Channels(InReach):
         self.mail_ids = self.of_each(lengths, (), shards[0].graph.indices.dtype)
         self.mail = {name: self.of_each(lengths, state[name].shape[1:], state[name].dtype) for name in source.mailed}
 
+    traffic = None  # batches are counted, and what is in them only by sender
+
     def _rooms(self) -> np.ndarray:
         """Return how many items a batch of each sender for each receiver has: every copy that may be listed."""
         rooms = np.zeros((len(self.shards), len(self.shards)), np.int64)

@@ -43,6 +43,8 @@ class PhaseRun:
     device has of what it shares with others.
     """
 
+    traffic = None  # that of several devices is theirs together
+
     def __init__(
         self, loaded: LoadedPhase, phase: Phase, shard: Shard, state: dict[str, Any], kept: dict[str, Any],
         frontier: np.ndarray | None, knobs: tuple[float, float], allowance: Allowance,
@@ -297,6 +299,11 @@ class PhaseRun:
 
     def _make_queue(self, length: int) -> Any:
         return self.fit(lambda: self.cupy.empty(length, self.queue.dtype))
+
+    @property
+    def thefts(self) -> np.ndarray:
+        """Nothing: GPUs do not steal."""
+        return np.zeros((1, 1), np.int64)
 
     def take_rows(self) -> list[list[np.ndarray]]:
         """Hand over the rows of the trace since the last time."""

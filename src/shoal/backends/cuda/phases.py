@@ -15,9 +15,15 @@ from shoal.backends.cuda.compiler import DeviceFunction, build
 from shoal.backends.cuda.exports import Export
 from shoal.backends.cuda.generator import PhaseSource, blocks_per_processor, write_phase, write_worklist
 from shoal.backends.loops.recordings import recording_key, types_used
-from shoal.errors import ProgramError
-from shoal.operators import check_phase, force_direction, mark_outputs, record
+from shoal.errors import ArgumentError, ProgramError
+from shoal.operators import Recording, check_phase, force_direction, mark_outputs, record
 from shoal.program import Phase, Program, field_dtype
+
+#: Operators for which there is no kernel, and what it would need.
+NOT_ON_GPU = {
+    "tally": "a table of keys for each vertex, as long as its list of neighbours",
+    "intersect": "a mark of every vertex for each group of threads that is at one",
+}
 
 _phases: dict[Any, LoadedPhase] = {}
 _lock = threading.RLock()  # Numba compiles one function at a time
@@ -78,6 +84,7 @@ def load_phase(
     recording = record(program, phase.step)
     force_direction(recording, direction if priority is None else "push")
     check_phase(recording, phase)
+    _check_operators(recording)
     if duplication is not None:
         mark_outputs(recording)
     types = types_used(recording, types)
@@ -94,6 +101,16 @@ def load_phase(
         write = functools.partial(write, recording, phase, dtypes, types, **options)
         loaded = _phases[key] = LoadedPhase(write(), title, write)
     return loaded
+
+
+def _check_operators(recording: Recording) -> None:
+    """Refuse a step with an operator for which there is no kernel."""
+    for operator in recording.operators:
+        if operator.kind in NOT_ON_GPU:
+            raise ArgumentError(
+                f"devices='cuda' is not possible: {recording.title} has the operator {operator.kind}, which needs "
+                f"{NOT_ON_GPU[operator.kind]}, and there is no such kernel for a GPU; allowed: cpu"
+            )
 
 
 @functools.cache

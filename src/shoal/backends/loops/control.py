@@ -75,8 +75,15 @@ ITEMS_RECEIVED = _SERIAL + 44
 LISTED_BEGIN = _SERIAL + 45  # which of the copies ever listed for other devices are still to be sent
 LISTED_END = _SERIAL + 46
 JITTER = _SERIAL + 47  # a random number if the device is to dawdle now and then, as tests want it to; else 0
+# Where there are several devices, in this superstep:
+PACKING = _SERIAL + 48  # nanoseconds that the device packed what it sent,
+COMBINING = _SERIAL + 49  # and combined what it received
+SINCE = _SERIAL + 50  # clock at the begin of either
+STOLEN = _SERIAL + 51  # edges visited in the place of other devices
+DEALT_AT = _SERIAL + 52  # where in the queue the part of the frontier begins that other devices visit
+DEALS_FROM = _SERIAL + 53  # edges that the frontiers of all devices have together where it pays to deal
 
-OUTPUTS = _SERIAL + 6 * LINE  # a line per operator: the length of an output that does not leave the step
+OUTPUTS = _SERIAL + 7 * LINE  # a line per operator: the length of an output that does not leave the step
 
 
 def control_size(num_operators: int) -> int:
@@ -105,7 +112,10 @@ TRACE_ITEMS_SENT = 7
 TRACE_BYTES_SENT = 8
 TRACE_COMBINED = 9
 TRACE_IDLE = 10
-NUM_TRACE_COLUMNS = 11
+TRACE_PACKING = 11
+TRACE_COMBINING = 12
+TRACE_STOLEN = 13
+NUM_TRACE_COLUMNS = 14
 
 # The block that all devices of a run share.
 WORLD_ARRIVED = 0 * LINE
@@ -139,5 +149,9 @@ FORWARDS = {"own": FORWARDS_OWN, "all": FORWARDS_ALL, "last": FORWARDS_LAST}  # 
 
 
 def world_size(num_devices: int) -> int:
-    """Return the length of the block that so many devices share: behind their lines, items by sender and receiver."""
-    return WORLD_ROWS + num_devices * LINE + num_devices * num_devices
+    """Return the length of the block that so many devices share.
+
+    Behind their lines are items by sender and receiver, and likewise the bytes sent in the phase; where all are told
+    the same, what each receiver got, by sender and round.
+    """
+    return WORLD_ROWS + num_devices * LINE + 2 * num_devices * num_devices

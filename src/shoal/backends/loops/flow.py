@@ -120,6 +120,16 @@ class Flow:
         return self.uses_frontier or bool(self.regions)
 
     @cached_property
+    def intersects(self) -> bool:
+        """Whether an operator looks at the lists of neighbours of both ends of an edge."""
+        return any(op.kind == "intersect" for op in self.operators)
+
+    @cached_property
+    def tallies(self) -> bool:
+        """Whether an operator sums by keys."""
+        return any(op.kind == "tally" for op in self.operators)
+
+    @cached_property
     def is_open(self) -> bool:
         """Whether only the run shows how much room the step needs."""
         return self.grows or self.ordered is not None

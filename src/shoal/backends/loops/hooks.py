@@ -24,7 +24,7 @@ def _function(*arguments: Any) -> Any:
     raise TypeError("a backend's own function exists only in templates")
 
 
-RULE = GUARD = WHERE = PRIORITY = FINISH = UNTIL = _hook
+RULE = GUARD = WHERE = PRIORITY = FINISH = UNTIL = KEY = CHOOSE = _hook
 STORE = _hook  # keep the partial values of a block of vertices
 FETCH = _hook  # ask for the state of a vertex at the other end of an edge that will be looked at soon
 BEFORE = _hook  # the values that a push may change at a destination
@@ -88,6 +88,7 @@ EARLY_EXIT = False
 HAS_MARKS = False  # the vertices are marked in the bitmap that de-duplicates
 HAS_OUTPUT = False
 READS_ROWS = False  # a pull reads fields with a width at sources
+HAS_BETWEEN = False  # an intersection's rule asks how many neighbours lead to a destination
 SKIP_EDGES = 0
 FIRST_EDGES = -1
 HAS_UNTIL = False

@@ -25,13 +25,17 @@ def count_receivers(schedule: Schedule) -> np.ndarray:
     return read_only(counts)
 
 
-def mail_sizes(parts: Sequence[Subgraph], schedule: Schedule) -> np.ndarray:
-    """Return how many items each sender may have for each receiver; with one mail for all, for itself."""
+def mail_sizes(parts: Sequence[Subgraph], schedule: Schedule, *, deals: bool = False) -> np.ndarray:
+    """Return how many items each sender may have for each receiver; with one mail for all, for itself.
+
+    Devices that deal vertices to one another may come to all of a receiver's, whoever has the edges that lead there.
+    """
     count = len(parts)
     sizes = np.zeros((count, count), np.int64)
     for part in parts:
         if schedule.is_routed:
-            sizes[part.device] = np.maximum(part.border_sizes, np.diff(part.copy_indptr))
+            reached = [other.num_owned for other in parts] if deals else part.border_sizes
+            sizes[part.device] = np.maximum(reached, np.diff(part.copy_indptr))
         else:
             sizes[part.device, part.device] = part.num_global
     return sizes

@@ -18,6 +18,7 @@ from shoal.backends.loops.control import (
     BYTES_SENT,
     CEILING,
     COMBINED,
+    COMBINING,
     CURRENT,
     DEVICE,
     DIRECTION,
@@ -45,6 +46,7 @@ from shoal.backends.loops.control import (
     NUM_VISITED,
     OUT_BASE,
     OUTPUT,
+    PACKING,
     POSTED_NEEDED,
     POSTED_REASON,
     POSTED_SIZE,
@@ -56,6 +58,7 @@ from shoal.backends.loops.control import (
     SIZE,
     SPILLED,
     STARTED,
+    STOLEN,
     STOP,
     SUPERSTEP,
     SWAPPED,
@@ -229,7 +232,8 @@ def write_trace(control, trace):
     started, size, edges, output = control[STARTED], control[LOCAL_SIZE], control[EDGES], control[OUTPUT]
     direction = PULL if ALWAYS_PULLS else control[DIRECTION]
     messages, items, num_bytes = control[MESSAGES], control[ITEMS_SENT], control[BYTES_SENT]
-    combined, idle = control[COMBINED], control[IDLE]
+    combined, idle, stolen = control[COMBINED], control[IDLE], control[STOLEN]
+    packing, combining = control[PACKING], control[COMBINING]
     trace[row, 0] = started
     trace[row, 1] = now
     trace[row, 2] = size
@@ -241,11 +245,17 @@ def write_trace(control, trace):
     trace[row, 8] = num_bytes
     trace[row, 9] = combined
     trace[row, 10] = idle
+    trace[row, 11] = packing
+    trace[row, 12] = combining
+    trace[row, 13] = stolen
     if IS_SHARDED:
         control[MESSAGES] = 0
         control[ITEMS_SENT] = 0
         control[BYTES_SENT] = 0
         control[IDLE] = 0
+        control[PACKING] = 0
+        control[COMBINING] = 0
+        control[STOLEN] = 0
         store(control, COMBINED, 0)
     control[TRACE_ROWS] = row + 1
     control[STARTED] = now

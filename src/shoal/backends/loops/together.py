@@ -3,7 +3,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import numpy as np
@@ -36,9 +36,19 @@ class RunsTogether:
         return [rows for run in self.runs for rows in run.take_rows()]
 
     @property
+    def thefts(self) -> np.ndarray:
+        """The edges that each device visited in the place of another, by their owner and who visited them."""
+        return np.zeros((len(self.runs), len(self.runs)), np.int64)
+
+    @property
     def peaks(self) -> list[int]:
         """The most memory that each device's buffers took, with its share of what is for all."""
         return [run.peaks[0] + self.shared.bytes_of(number) for number, run in enumerate(self.runs)]
+
+    @property
+    def traffic(self) -> Callable[[], np.ndarray] | None:
+        """What tells, when asked, the bytes that each device sent to each; None where they were not counted."""
+        return self.shared.traffic
 
     @property
     def room_factor(self) -> float:

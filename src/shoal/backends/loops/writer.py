@@ -84,6 +84,7 @@ class PhaseWriter:
     parts: list[str] = field(default_factory=list)
     rules: list[tuple[str, Rule]] = field(default_factory=list)
     uses_in_edges: bool = False
+    deals: bool = False  # devices may give vertices of their frontiers to one another
     partials: dict[str, np.dtype] = field(default_factory=dict)  # by scalar
     mailed: dict[str, None] = field(default_factory=dict)  # fields that are sent, in order
     remembered: dict[str, None] = field(default_factory=dict)  # fields whose values before an operator are kept
@@ -156,16 +157,20 @@ class PhaseWriter:
     def kernel(
         self, module: ModuleType, template: str, operator: Operator, hooks: dict, options: dict[str, Any],
         rules: list[Rule | None], names: dict[str, str] | None = None, extra_state: Iterable[str] = (),
-        shared: tuple[str, ...] = (),
+        shared: tuple[str, ...] = (), is_inlined: bool = False,
     ) -> str:  # fmt: skip
-        """Write one kernel of an operator and return the end of its argument list, the state."""
+        """Write one kernel of an operator and return the end of its argument list, the state.
+
+        What is called for every vertex must be inlined: to hand over some forty arrays takes longer than its edges.
+        """
         name = f"{template}_{self.number(operator)}"
         state = [*self.state(*rules), *extra_state]
         options = {"IS_SHARDED": self.sharing is not None, **options}
         shared = shared if self.sharing is not None else ()
         renamed = {template: name, **(names or {})}
         specializer = Specializer(hooks, renamed, options, state, self._prologue(*rules), shared)
-        self.parts.append("@inner()\n" + specialize(module, template, specializer))
+        decorator = "@inner(forceinline=True)\n" if is_inlined else "@inner()\n"
+        self.parts.append(decorator + specialize(module, template, specializer))
         return tail([*state, *shared])
 
     def _prologue(self, *rules: Rule | None) -> list[str]:

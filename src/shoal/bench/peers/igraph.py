@@ -13,9 +13,9 @@ from typing import Any, ClassVar
 import numpy as np
 
 from shoal.bench import answers
-from shoal.bench.graphs import halved_edges
 from shoal.bench.peers import Reader
 from shoal.graph import Graph
+from shoal.interop.edges import single_edges
 
 
 @dataclass
@@ -36,7 +36,7 @@ class IgraphPeer:
         self.igraph = igraph
 
     def prepare(self, graph: Graph, kernels: list[str]) -> _Native:
-        src, dst, weights = halved_edges(graph)
+        src, dst, weights = single_edges(graph)
         ends = np.stack([src, dst], axis=1).astype(np.int64)
         return _Native(
             self.igraph.Graph(graph.num_vertices, ends), None if weights is None else weights.astype(np.float64)

@@ -13,10 +13,10 @@ from typing import Any, ClassVar
 import numpy as np
 
 from shoal.bench import answers
-from shoal.bench.graphs import halved_edges
 from shoal.bench.kernels import DAMPING, NUM_ITERATIONS
 from shoal.bench.peers import Reader
 from shoal.graph import Graph
+from shoal.interop.edges import single_edges
 
 #: NetworKit's distance of a vertex that was not reached is the largest double.
 _UNREACHED = np.finfo(np.float64).max
@@ -45,7 +45,7 @@ class NetworkitPeer:
         return _Native(built, self.networkit.graphtools.toUnweighted(built) if "pagerank" in kernels else None)
 
     def _build(self, graph: Graph) -> Any:
-        src, dst, weights = halved_edges(graph)
+        src, dst, weights = single_edges(graph)
         # Other types of ids than uint64, and a SciPy matrix in place of arrays, crash it or lose the weights (11.2).
         ends = (src.astype(np.uint64), dst.astype(np.uint64))
         if weights is None:

@@ -13,10 +13,10 @@ from typing import Any, ClassVar
 import numpy as np
 
 from shoal.bench import answers
-from shoal.bench.graphs import halved_edges
 from shoal.bench.kernels import DAMPING, NUM_ITERATIONS
 from shoal.bench.peers import Reader
 from shoal.graph import Graph
+from shoal.interop.edges import single_edges
 
 #: Edges are handed over as Python tuples of about 120 bytes; this many at a time take 120 MB.
 _EDGES_PER_CALL = 1_000_000
@@ -44,7 +44,7 @@ class RustworkxPeer:
         self.rustworkx = rustworkx
 
     def prepare(self, graph: Graph, kernels: list[str]) -> _Native:
-        src, dst, weights = halved_edges(graph)
+        src, dst, weights = single_edges(graph)
         built = self.rustworkx.PyGraph(node_count_hint=graph.num_vertices, edge_count_hint=src.size)
         built.add_nodes_from(range(graph.num_vertices))
         for first in range(0, src.size, _EDGES_PER_CALL):

@@ -6,6 +6,7 @@ from __future__ import annotations
 from typing import Any
 
 from shoal.accesses import find_accesses
+from shoal.backends.cpu.generator.dealing import is_dealt, write_dealing, write_dealing_by_blocks
 from shoal.backends.cpu.generator.exchange import (
     ORDERED_SHARED,
     PUSH_SHARED,
@@ -66,13 +67,19 @@ def _push(writer: PhaseWriter, operator: Operator, options: dict[str, Any]) -> l
     state = writer.kernel(advance, "push", operator, hooks, options, [rule, where], shared=PUSH_SHARED)
     flow, number = writer.flow, writer.number(operator)
     source = flow.source(operator)
-    call = (
-        f"push_{number}(thread, num_threads, control, work, {number}, {source.begin}, {source.end}, "
-        f"{source.array}, queue, {flow.target(operator)}, outbox, front, back, indptr, indices, weights{state})"
-    )
+
+    def call(array: str, begin: str, end: str) -> str:
+        return (
+            f"push_{number}(thread, num_threads, control, work, {number}, {begin}, {end}, {array}, queue, "
+            f"{flow.target(operator)}, outbox, front, back, indptr, indices, weights{state})"
+        )
+
+    lines = [call(source.array, source.begin, source.end)]
+    if is_dealt(writer, operator):
+        lines = write_dealing(writer, operator, options, call)
     if operator.options["direction"] == "push":
-        return [call]
-    return [*_after_a_pull(writer, operator, reads_queue=source.is_queued), call]
+        return lines
+    return [*_after_a_pull(writer, operator, reads_queue=source.is_queued), *lines]
 
 
 def _fetch(writer: PhaseWriter, operator: Operator, rule: Rule) -> RuleCall:
@@ -151,8 +158,8 @@ def _pull(writer: PhaseWriter, operator: Operator, options: dict[str, Any]) -> l
 
 
 _ORDERED_TEMPLATES = {
-    "enter": (), "relax_block": ORDERED_SHARED, "sort_in": (), "take_spilled": (), "agree": ORDERED_SHARED,
-    "ordered_push": ORDERED_SHARED,
+    "enter": (), "relax_vertex": ORDERED_SHARED, "relax_block": ORDERED_SHARED, "sort_in": (), "take_spilled": (),
+    "agree": ORDERED_SHARED, "ordered_push": ORDERED_SHARED,
 }  # fmt: skip
 
 
@@ -169,12 +176,17 @@ def _write_ordered(writer: PhaseWriter, operator: Operator) -> Statements:
     names = {template: f"{template}_{number}" for template in _ORDERED_TEMPLATES}
     options = {"HAS_WHERE": where is not None, "HAS_WEIGHTS": writer.is_weighted, "IS_STRICT": False}
     for template, shared in _ORDERED_TEMPLATES.items():
-        writer.kernel(ordered, template, operator, hooks, options, rules, names, shared=shared)
+        is_inlined = template == "relax_vertex"
+        writer.kernel(ordered, template, operator, hooks, options, rules, names, shared=shared, is_inlined=is_inlined)
     state = tail([*writer.state(*rules), *(ORDERED_SHARED if writer.sharing is not None else ())])
     bins = "blocks, links, bins, published, bitmap_a, bitmap_b"
     push = (
         f"ordered_push_{number}(thread, num_threads, control, work, {number}, {bins}, indptr, indices, weights{state})"
     )
     agree = f"agree_{number}(thread, num_threads, control, {bins}{state})"
-    body = [push, *write_exchanges(writer, operator), agree]
+    before: list[str] = []
+    behind: list[str] = []
+    if is_dealt(writer, operator):
+        before, behind = write_dealing_by_blocks(writer, operator, hooks, options, rules, names, ORDERED_SHARED)
+    body = [*before, push, *behind, *write_exchanges(writer, operator), agree]
     return body, [f"reset_work(work, {number}, num_threads)", "settle_buckets(control, published)"]

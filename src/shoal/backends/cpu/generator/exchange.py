@@ -24,7 +24,7 @@ from shoal.operators import Operator
 PUSH_SHARED = ("owner", "dirty", "voices", "border", "edge_ids")
 ORDERED_SHARED = ("world", *PUSH_SHARED)
 
-_ENTERING = ("control", "blocks", "links", "bins", "waiting", "spill", "thread", "current", "vertex")
+ENTERING = ("control", "blocks", "links", "bins", "waiting", "spill", "thread", "current", "vertex")
 _ROUNDS = "for round_number in range(world[WORLD_ROUNDS]):"
 _BEGIN, _END = "begin_round(control, world)", "end_round(control, world, round_number)"
 _IS_PACKED = "if round_number == 0 or world[WORLD_FORWARDS] == FORWARDS_ALL:"
@@ -146,7 +146,7 @@ def _write_collection(writer: PhaseWriter, operator: Operator, found: Exchange) 
     extra = []
     if is_ordered:
         extra = writer.state(*(operator.rules.get(role) for role in ("rule", "priority", "where")))
-        taken = (*_ENTERING, *extra)
+        taken = (*ENTERING, *extra)
         hooks["ENTER"] = RuleCall(f"enter_{number}", taken, {name: name for name in taken if name != "vertex"})
     renamed = {"forget": values.kernel("forget", hooks, options, pack.arguments)}
     packed = values.kernel("pack_collected", hooks, options, pack.arguments, renamed)

@@ -12,9 +12,16 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from shoal.backends.cpu.generator.adjacency import write_intersect, write_tally
 from shoal.backends.cpu.generator.advance import write_advance
 from shoal.backends.cpu.generator.exchange import write_exchanges, write_preparation
-from shoal.backends.cpu.generator.signature import LOOP_PARAMETERS, SHARD_PARAMETERS
+from shoal.backends.cpu.generator.signature import (
+    DEAL_PARAMETERS,
+    LIST_PARAMETERS,
+    LOOP_PARAMETERS,
+    SCRATCH_PARAMETERS,
+    SHARD_PARAMETERS,
+)
 from shoal.backends.cpu.generator.statements import join
 from shoal.backends.cpu.generator.vertices import write_reduction, write_vertices
 from shoal.backends.loops.finish import write_finish
@@ -44,7 +51,9 @@ from shoal.backends.loops.control import *
 from shoal.backends.cpu.intrinsics import *
 from shoal.backends.cpu.runtime import *
 from shoal.backends.cpu.world import *
+from shoal.backends.cpu.kernels.adjacency import LISTS_PIECE, first_slot, next_slot, table_bits
 from shoal.backends.cpu.kernels.advance import AHEAD, EDGES_AHEAD, PULL_CHUNK
+from shoal.backends.cpu.kernels.dealing import *
 from shoal.backends.cpu.kernels.exchange import *
 from shoal.backends.cpu.kernels.ordered import *
 from shoal.backends.cpu.kernels.vertices import BLOCK, num_blocks
@@ -56,6 +65,8 @@ _WRITERS = {
     "compute": write_vertices,
     "reduce": write_reduction,
     "gather": write_reduction,
+    "tally": write_tally,
+    "intersect": write_intersect,
 }
 
 
@@ -74,19 +85,22 @@ class PhaseSource:
     remembered: tuple[str, ...] = ()  # fields whose values before an operator are kept
     is_asynchronous: bool = False  # there are no supersteps
     has_priority: bool = False  # what is visited next without them goes by priority
+    deals: bool = False  # devices may give vertices of their frontiers to one another
 
 
 def write_phase(
     recording: Recording, phase: Phase, dtypes: dict[str, np.dtype], *, is_weighted: bool, title: str,
-    duplication: str | None = None,
+    duplication: str | None = None, deals: bool = False,
 ) -> PhaseSource:  # fmt: skip
     """Return the source of the module for one phase; ``dtypes`` are the types of the program's fields.
 
-    With ``duplication`` the loop is one of several, each on a device of its own.
+    With ``duplication`` the loop is one of several, each on a device of its own; with ``deals`` they may give vertices
+    of their frontiers to one another, where a rule allows it.
     """
     is_renumbered = duplication == "one-hop"
     flow = Flow(recording, phase, None if duplication is None else Sharing(recording, phase), is_renumbered)
     writer = PhaseWriter(flow, phase, recording.fields, dtypes, is_weighted)
+    writer.deals = deals and any(map(flow.sharing.is_dealt, range(len(flow.operators)))) if flow.sharing else False
     lines = _superstep(writer)
     write_finish(writer)
     swaps = [op.into for op in recording.operators if op.kind == "swap"]
@@ -94,7 +108,7 @@ def write_phase(
     text = HEADER.format(title=title) + "\n\n" + "\n\n\n".join([*writer.parts, loop]) + "\n"
     return PhaseSource(
         text, rule_lines(text, writer.rules), flow, writer.uses_in_edges, recording.uses_weights, writer.partials,
-        swaps, tuple(writer.mailed), tuple(writer.remembered),
+        swaps, tuple(writer.mailed), tuple(writer.remembered), deals=writer.deals,
     )  # fmt: skip
 
 
@@ -165,9 +179,15 @@ def _loop(writer: PhaseWriter, lines: list[str], swaps: list[tuple[str, ...]]) -
 def loop_parameters(writer: PhaseWriter) -> list[str]:
     """Return the names of what a loop takes, in order."""
     names = [*LOOP_PARAMETERS, *map(field_name, writer.fields), *map(partial_name, writer.partials)]
+    flow = writer.flow
+    if flow.intersects or flow.tallies:
+        names += SCRATCH_PARAMETERS
     if writer.sharing is None:
         return names
-    return [*names, *SHARD_PARAMETERS, *map(mail_name, writer.mailed), *map(earlier_name, writer.remembered),
+    if flow.intersects:
+        names += LIST_PARAMETERS
+    names += [*SHARD_PARAMETERS, *(DEAL_PARAMETERS if writer.deals else ())]
+    return [*names, *map(mail_name, writer.mailed), *map(earlier_name, writer.remembered),
             *map(posted_name, writer.partials)]  # fmt: skip
 
 

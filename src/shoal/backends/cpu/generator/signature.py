@@ -15,11 +15,18 @@ LOOP_PARAMETERS = (
     "indptr", "indices", "weights", "in_indptr", "in_indices", "in_weights",
     "queue", "bitmap_a", "bitmap_b", "remaining", "outbox", "blocks", "links", "bins", "published",
 )  # fmt: skip
+#: Behind those, of a loop that intersects or tallies: see `shoal.backends.cpu.scratch`.
+SCRATCH_PARAMETERS = ("marks", "keys", "totals")
+#: And of one that intersects on several devices: the lists that they have sent one another.
+LIST_PARAMETERS = ("list_indptr", "list_indices")
 #: Parameters of a loop that is one of several, behind those: see `shoal.backends.cpu.border`.
 SHARD_PARAMETERS = (
     "world", "owner", "address", "global_ids", "owned", "copy_at", "copy_peers", "copy_ids", "border", "dirty",
     "voices", "receive_at", "receive_from", "num_receivers", "mail_at", "edge_ids", "mail_bits", "mail_ids",
 )  # fmt: skip
+
+#: And behind those, of one whose devices give vertices to one another: see `shoal.backends.cpu.kernels.dealing`.
+DEAL_PARAMETERS = ("deals",)
 
 #: Parameters of a loop without supersteps, before the program's fields: see `shoal.backends.cpu.worklist_run`.
 WORK_PARAMETERS = ("control", "indptr", "indices", "weights", "blocks", "links", "bins", "waiting", "spill", "found")
@@ -72,9 +79,15 @@ def numba_signature(
                    table, table, array(vertex)]  # fmt: skip
         return types.void(*work, *own, *between, *map(values, source.mailed))
     partials = [array(dtype) for dtype in source.partials.values()]
-    if source.flow.sharing is None:
-        return types.void(*fixed, *own, *partials)
+    flow, behind = source.flow, []
+    if flow.intersects or flow.tallies:
+        behind = [array(np.int32, 2), array(np.int64, 2), array(np.float64, 2)]
+    if flow.sharing is None:
+        return types.void(*fixed, *own, *partials, *behind)
+    if flow.intersects:
+        behind += [array(np.int64, readonly=True), array(vertex, readonly=True)]
     shared = [words, devices, ids, ids, ids, table, devices, ids, array(vertex), bitmap, bitmap, table, table, table,
               table, array(edge, readonly=True), bitmap, array(vertex)]  # fmt: skip
+    shared += [words] * source.deals
     carried = [values(name) for name in (*source.mailed, *source.remembered)]
-    return types.void(*fixed, *own, *partials, *shared, *carried, *partials)
+    return types.void(*fixed, *own, *partials, *behind, *shared, *carried, *partials)

@@ -16,13 +16,14 @@ from __future__ import annotations
 import numpy as np
 
 from shoal.backends.cpu.compiler import inner
-from shoal.backends.cpu.intrinsics import fetch_add, load, nonnegative, population_count, store
+from shoal.backends.cpu.intrinsics import fetch_add, load, nanoseconds, nonnegative, population_count, store
 from shoal.backends.cpu.runtime import flush, has_bit
-from shoal.backends.cpu.world import mark, meet, note, num_items, posted, take_number, tell, unmark
+from shoal.backends.cpu.world import bytes_sent, mark, meet, note, num_items, posted, take_number, tell, unmark
 from shoal.backends.loops.control import (
     BORDER,
     BYTES_SENT,
     COMBINED,
+    COMBINING,
     DEVICE,
     FORWARDS_ALL,
     FORWARDS_LAST,
@@ -30,8 +31,10 @@ from shoal.backends.loops.control import (
     ITEMS_SENT,
     MESSAGES,
     NUM_LOCAL,
+    PACKING,
     POSTED_LISTED,
     SHARES_OWN,
+    SINCE,
     WORLD_DEVICES,
     WORLD_FORWARDS,
     WORLD_ROUNDS,
@@ -73,6 +76,7 @@ def list_vertices(thread, num_threads, control, queue, begin, end, border):
 @inner
 def post_items(control, world, table, round_number, num_own, item_bytes):
     """Serial: tell the others how many items there are for them, count them, and wait for the others to do so."""
+    control[PACKING] += nanoseconds() - control[SINCE]
     device = control[DEVICE]
     devices = world[WORLD_DEVICES]
     if world[WORLD_ROUTED] == 0 and (round_number == 0 or world[WORLD_FORWARDS] == FORWARDS_ALL):
@@ -84,14 +88,19 @@ def post_items(control, world, table, round_number, num_own, item_bytes):
     items = np.int64(0)
     if world[WORLD_ROUTED] != 0:
         for peer in range(devices):
-            items += load(world, num_items(world, device, peer))
+            told = load(world, num_items(world, device, peer))
+            items += told
+            world[bytes_sent(world, device, peer)] += told * item_bytes
     else:
         origin = device
         if world[WORLD_FORWARDS] == FORWARDS_LAST:
             origin = (device - round_number + devices) % devices
-        items = receivers * load(world, num_items(world, origin, origin))
+        told = load(world, num_items(world, origin, origin))
+        items = receivers * told
+        world[bytes_sent(world, device, round_number)] += told * item_bytes
     control[ITEMS_SENT] += items
     control[BYTES_SENT] += items * item_bytes
+    control[SINCE] = nanoseconds()
 
 
 @inner
@@ -103,12 +112,14 @@ def begin_round(control, world):
     if world[WORLD_ROUTED] != 0:
         for peer in range(world[WORLD_DEVICES]):
             store(world, num_items(world, device, peer), 0)
+    control[SINCE] = nanoseconds()
 
 
 @inner
 def end_round(control, world, round_number):
     """Serial: go on to the next round, or past the exchange without waiting for others."""
     control[IS_READING] = 1
+    control[COMBINING] += nanoseconds() - control[SINCE]
     if round_number + 1 < world[WORLD_ROUNDS]:
         begin_round(control, world)
 
@@ -332,6 +343,7 @@ def take_bits(thread, num_threads, control, world, round_number, receive_at, rec
 @inner
 def count_bits(control, world, table, round_number, num_bytes):
     """Serial: count the bitmaps that are sent, and their vertices; wait for the others."""
+    control[PACKING] += nanoseconds() - control[SINCE]
     device = control[DEVICE]
     devices = world[WORLD_DEVICES]
     if round_number == 0 or world[WORLD_FORWARDS] == FORWARDS_ALL:
@@ -345,6 +357,8 @@ def count_bits(control, world, table, round_number, num_bytes):
     control[MESSAGES] += receivers
     control[ITEMS_SENT] += receivers * load(world, num_items(world, origin, origin))
     control[BYTES_SENT] += receivers * num_bytes
+    world[bytes_sent(world, device, round_number)] += num_bytes
+    control[SINCE] = nanoseconds()
 
 
 def list_changes(thread, num_threads, control, border, STATE):

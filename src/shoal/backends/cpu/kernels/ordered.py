@@ -254,27 +254,36 @@ def relax_block(num_threads, control, blocks, links, bins, waiting, spill, threa
         if bounded(PRIORITY(vertex=src)) > current:
             enter(control, blocks, links, bins, waiting, spill, thread, current, src, STATE)
             continue
-        start = nonnegative(np.int64(indptr[src]))
-        stop = np.int64(indptr[src + 1])
-        visited += stop - start
-        for edge in range(start, stop):
-            dst = nonnegative(np.int64(indices[edge]))
-            if HAS_WHERE and not WHERE(vertex=dst):
-                continue
-            if IS_SHARDED:
-                if owner[dst] != control[DEVICE]:
-                    before = BEFORE(vertex=dst)
-                    joins = RULE(src=src, dst=dst, edge=edge)
-                    if tell(voices, dst, joins, CHANGED(vertex=dst, before=before), dirty, num_threads):
-                        note(control, border, dst)
-                    continue
-            if RULE(src=src, dst=dst, edge=edge):
-                if IS_SHARDED:
-                    if control[SHARES_OWN] != 0 and tell(voices, dst, True, True, dirty, num_threads):
-                        note(control, border, dst)
-                enter(control, blocks, links, bins, waiting, spill, thread, current, dst, STATE)
+        visited += relax_vertex(
+            num_threads, control, blocks, links, bins, waiting, spill, thread, current, src, indptr, indices, weights,
+            STATE, SHARED
+        )  # fmt: skip
     free_block(links, bins, thread, end)
     return visited
+
+
+def relax_vertex(num_threads, control, blocks, links, bins, waiting, spill, thread, current, src, indptr, indices,
+                 weights, STATE, SHARED):  # fmt: skip
+    """Visit the edges of a vertex and enter the destinations the rule lets in; return how many edges there are."""
+    start = nonnegative(np.int64(indptr[src]))
+    stop = np.int64(indptr[src + 1])
+    for edge in range(start, stop):
+        dst = nonnegative(np.int64(indices[edge]))
+        if HAS_WHERE and not WHERE(vertex=dst):
+            continue
+        if IS_SHARDED:
+            if owner[dst] != control[DEVICE]:
+                before = BEFORE(vertex=dst)
+                joins = RULE(src=src, dst=dst, edge=edge)
+                if tell(voices, dst, joins, CHANGED(vertex=dst, before=before), dirty, num_threads):
+                    note(control, border, dst)
+                continue
+        if RULE(src=src, dst=dst, edge=edge):
+            if IS_SHARDED:
+                if control[SHARES_OWN] != 0 and tell(voices, dst, True, True, dirty, num_threads):
+                    note(control, border, dst)
+            enter(control, blocks, links, bins, waiting, spill, thread, current, dst, STATE)
+    return stop - start
 
 
 def sort_in(control, blocks, links, bins, waiting, spill, thread, current, STATE):
@@ -376,6 +385,7 @@ def ordered_push(thread, num_threads, control, work, number, blocks, links, bins
 # What generated modules call as it is; the templates they have copies of.
 __all__ = [
     "ALONE_EDGES",
+    "ENTRIES",
     "FAR",
     "FAR_LOWEST",
     "FIRST",

@@ -45,7 +45,7 @@ from shoal.backends.cpu.kernels.ordered import (
     prefetch_row,
     sort_in,
 )
-from shoal.backends.cpu.kernels.quiet import await_work, channel_of
+from shoal.backends.cpu.kernels.quiet import channel_of, has_news, say_busy, say_idle
 from shoal.backends.cpu.runtime import has_bit
 from shoal.backends.cpu.world import mark, tell, unmark
 from shoal.backends.loops.control import (
@@ -54,6 +54,7 @@ from shoal.backends.loops.control import (
     CURRENT,
     DEVICE,
     EDGES,
+    IDLE,
     ITEMS_RECEIVED,
     ITEMS_SENT,
     JITTER,
@@ -114,6 +115,10 @@ SENT_TOGETHER = 256
 # Edges that a guard has let pass are visited when there are so many, or the block ends: as many as stay in the first
 # cache with what they lead to.
 FOUND_TOGETHER = 512
+# Priorities above the threshold that a device goes ahead by while it waits.  Two devices, searches of New York's and
+# Florida's roads: they wait a quarter of the time that they do with none; with 16 as much again as with 64, and with
+# 128 they visit up to a tenth more vertices.
+AHEAD = 64
 # Vertices whose row of edges is fetched before its turn; where it begins was asked for when they were entered.
 ROWS_AHEAD = 8
 
@@ -245,9 +250,9 @@ def pass_on_found(control, blocks, links, bins, waiting, spill, found, num_found
         pass_on(control, blocks, links, bins, waiting, spill, src, dst, edge, indptr, weights, STATE, SHARED)
 
 
-def visit_block(control, blocks, links, bins, waiting, spill, found, column, end, indptr, indices, weights, STATE,
-                SHARED):  # fmt: skip
-    """Visit the vertices of a block that still wait, and free it."""
+def visit_block(control, blocks, links, bins, waiting, spill, found, column, end, level, indptr, indices, weights,
+                STATE, SHARED):  # fmt: skip
+    """Visit the vertices of a block that still wait, none of a priority above ``level``, and free it."""
     visited = 0
     items = 0
     num_found = nonnegative(0)
@@ -264,7 +269,7 @@ def visit_block(control, blocks, links, bins, waiting, spill, found, column, end
         if not IS_STRICT:
             if HAS_PRIORITY:
                 priority = bounded(PRIORITY(vertex=src))
-                if priority > current:
+                if priority > level:
                     add_entry(control, blocks, links, bins, spill, 0, current, src, priority)
                     continue
             unmark(waiting, src, 1)
@@ -377,6 +382,68 @@ def receive(control, blocks, links, bins, waiting, spill, STATE, SHARED):
         control[COMBINED] += written - read
 
 
+def visit_lowest(control, blocks, links, bins, waiting, spill, found, lowest, indptr, indices, weights, STATE,
+                 SHARED):  # fmt: skip
+    """Visit a block of the lowest priority, or sort in what waits far ahead first; return whether that bin is empty."""
+    control[CURRENT] = lowest
+    if HAS_PRIORITY and bins[0, FAR] != NONE and bins[0, FAR_LOWEST] < lowest + NUM_NEAR:
+        sort_in(control, blocks, links, bins, waiting, spill, 0, lowest, STATE)
+        return False
+    column = nonnegative(lowest & (NUM_NEAR - 1))
+    if IS_STRICT:
+        if bins[0, LATE] != NONE:
+            column = nonnegative(LATE)
+    end = bins[0, column]
+    bins[0, column] = links[block_of(end)]
+    visit_block(
+        control, blocks, links, bins, waiting, spill, found, column, end, lowest, indptr, indices, weights, STATE,
+        SHARED
+    )  # fmt: skip
+    return bins[0, column] == NONE
+
+
+def go_ahead(control, blocks, links, bins, waiting, spill, found, threshold, indptr, indices, weights, STATE,
+             SHARED):  # fmt: skip
+    """Visit a block that waits a little above the threshold, if there is one; return whether there was.
+
+    CURRENT stays where it is, so that whatever comes below has its place before all of this.
+    """
+    current = control[CURRENT]
+    for priority in range(max(current, threshold + 1), min(current + NUM_NEAR, threshold + 1 + AHEAD)):
+        column = nonnegative(priority & (NUM_NEAR - 1))
+        end = bins[0, column]
+        if end != NONE:
+            bins[0, column] = links[block_of(end)]
+            visit_block(
+                control, blocks, links, bins, waiting, spill, found, column, end, priority, indptr, indices, weights,
+                STATE, SHARED
+            )  # fmt: skip
+            return True
+    return False
+
+
+def await_work(control, blocks, links, bins, waiting, spill, found, lowest, threshold, indptr, indices, weights,
+               STATE, SHARED):  # fmt: skip
+    """Wait for mail or a higher threshold, and return the threshold; NEVER if there is nothing left anywhere.
+
+    Who waits has nothing to lose, so it goes ahead of the threshold, by itself: what it finds stays listed, and what it
+    finds too early is found again, as if nobody had been there.  All that it has told the others stays true.
+    """
+    say_idle(control, world, lowest)
+    spins = 0
+    while not has_news(control, world, channels, threshold):
+        if HAS_PRIORITY and control[SPILLED] == 0:
+            if go_ahead(control, blocks, links, bins, waiting, spill, found, threshold, indptr, indices, weights, STATE,
+                        SHARED):  # fmt: skip
+                continue
+        began = nanoseconds()
+        spins += 1
+        if spins > world[WORLD_SPINS]:
+            give_way()
+        control[IDLE] += nanoseconds() - began
+    return say_busy(control, world)
+
+
 def work(control, blocks, links, bins, waiting, spill, found, indptr, indices, weights, threshold, STATE, SHARED):
     """Receive, visit, send and wait, until nothing is left on any device."""
     while load(control, STOP) == 0:
@@ -387,27 +454,16 @@ def work(control, blocks, links, bins, waiting, spill, found, indptr, indices, w
             receive(control, blocks, links, bins, waiting, spill, STATE, SHARED)
         lowest = lowest_waiting(bins, control[CURRENT])
         if lowest <= threshold:
-            control[CURRENT] = lowest
-            if HAS_PRIORITY and bins[0, FAR] != NONE and bins[0, FAR_LOWEST] < lowest + NUM_NEAR:
-                sort_in(control, blocks, links, bins, waiting, spill, 0, lowest, STATE)
-                continue
-            column = nonnegative(lowest & (NUM_NEAR - 1))
-            if IS_STRICT:
-                if bins[0, LATE] != NONE:
-                    column = nonnegative(LATE)
-            end = bins[0, column]
-            bins[0, column] = links[block_of(end)]
-            visit_block(
-                control, blocks, links, bins, waiting, spill, found, column, end, indptr, indices, weights, STATE,
-                SHARED
-            )  # fmt: skip
+            is_empty = visit_lowest(control, blocks, links, bins, waiting, spill, found, lowest, indptr, indices,
+                                    weights, STATE, SHARED)  # fmt: skip
             if IS_SHARDED:
-                if control[LISTED_END] - control[LISTED_BEGIN] >= SENT_TOGETHER or bins[0, column] == NONE:
+                if control[LISTED_END] - control[LISTED_BEGIN] >= SENT_TOGETHER or is_empty:
                     send_listed(control, STATE, SHARED)
         elif IS_SHARDED:
             send_listed(control, STATE, SHARED)
             if control[LISTED_END] == control[LISTED_BEGIN]:
-                threshold = await_work(control, world, channels, lowest, threshold)
+                threshold = await_work(control, blocks, links, bins, waiting, spill, found, lowest, threshold, indptr,
+                                       indices, weights, STATE, SHARED)  # fmt: skip
                 if threshold == NEVER:
                     return
             elif world[WORLD_SPINS] == 0:
@@ -418,6 +474,7 @@ def work(control, blocks, links, bins, waiting, spill, found, indptr, indices, w
 
 # What generated modules call as it is; the templates they have copies of.
 __all__ = [
+    "AHEAD",
     "FOUND_TOGETHER",
     "KEEP",
     "PASS",

@@ -56,6 +56,12 @@ INLINE Index* num_items(Index* world, Index sender, Index receiver) {
     return world + WORLD_ROWS + devices * LINE + sender * devices + receiver;
 }
 
+// The bytes that a device has sent: to a receiver, or in a round to each of its receivers.
+INLINE Index* bytes_sent(Index* world, Index sender, Index place) {
+    const Index devices = world[WORLD_DEVICES];
+    return world + WORLD_ROWS + devices * LINE + devices * devices + sender * devices + place;
+}
+
 // Wait for all devices; called by one thread of each, while its others wait for it.  Every device counts how often it
 // has come, and looks at the others' counts.  If the run is given up, nobody waits any more.
 INLINE void meet_devices(Index* control, Index* world) {
@@ -79,12 +85,14 @@ template <class Vertex>
 INLINE void begin_round(Index* control, const Border<Vertex>& border) {
     if (control[IS_READING] != 0) meet_devices(control, border.world);
     for (Index peer = 0; peer < border.devices; peer++) border.mail_counts[peer] = 0;
+    control[SINCE] = nanoseconds();
 }
 
 // Serial: go on to the next round, or past the exchange without waiting for others.
 template <class Vertex>
 INLINE void end_round(Index* control, const Border<Vertex>& border, Index round) {
     control[IS_READING] = 1;
+    control[COMBINING] += nanoseconds() - control[SINCE];
     if (round + 1 < border.world[WORLD_ROUNDS]) {
         begin_round(control, border);
     } else if (border.world[WORLD_FORWARDS] != FORWARDS_ALL) {
@@ -114,6 +122,7 @@ INLINE void count_sent(Index* control, Index receivers, Index items, Index num_b
 // Serial: tell the others how many items there are for them, count them, and wait for the others to do so.
 template <class Vertex>
 INLINE void post_items(Index* control, const Border<Vertex>& border, Index round, Index num_own, Index item_bytes) {
+    control[PACKING] += nanoseconds() - control[SINCE];
     Index* const world = border.world;
     const bool is_routed = world[WORLD_ROUTED] != 0;
     if (is_routed) {
@@ -128,17 +137,25 @@ INLINE void post_items(Index* control, const Border<Vertex>& border, Index round
     const Index receivers = border.num_receivers[round * border.devices + border.device];
     Index items = 0;
     if (is_routed) {
-        for (Index peer = 0; peer < border.devices; peer++) items += look(num_items(world, border.device, peer));
+        for (Index peer = 0; peer < border.devices; peer++) {
+            const Index told = look(num_items(world, border.device, peer));
+            items += told;
+            *bytes_sent(world, border.device, peer) += told * item_bytes;
+        }
     } else {
         const Index origin = sender_of(border, border.device, round);
-        items = receivers * look(num_items(world, origin, origin));
+        const Index told = look(num_items(world, origin, origin));
+        items = receivers * told;
+        *bytes_sent(world, border.device, round) += told * item_bytes;
     }
     count_sent(control, receivers, items, items * item_bytes);
+    control[SINCE] = nanoseconds();
 }
 
 // Serial: the same of bitmaps, and of the vertices in them.
 template <class Vertex>
 INLINE void post_bits(Index* control, const Border<Vertex>& border, Index round, Index num_bytes) {
+    control[PACKING] += nanoseconds() - control[SINCE];
     if (is_packed(border, round)) {
         post(num_items(border.world, border.device, border.device), control[BORDER]);
         control[BORDER] = 0;
@@ -147,6 +164,8 @@ INLINE void post_bits(Index* control, const Border<Vertex>& border, Index round,
     const Index receivers = border.num_receivers[round * border.devices + border.device];
     const Index origin = sender_of(border, border.device, round);
     count_sent(control, receivers, receivers * look(num_items(border.world, origin, origin)), receivers * num_bytes);
+    *bytes_sent(border.world, border.device, round) += num_bytes;
+    control[SINCE] = nanoseconds();
 }
 
 // Serial: the least of what devices have each; once in a superstep for every place where they post it.

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""From the ids of a file to vertices 0 to n - 1.
+"""From the ids of a file or a table to vertices 0 to n - 1.
 
 Ids that are exactly 0 to n - 1 stay.  Otherwise the distinct ids, in ascending order, become 0 to n - 1 and are kept as
 the labels of the vertices.  A table with a byte for each possible id finds the distinct ones, unless ids are so large
@@ -23,7 +23,7 @@ _MIN_IDS_PER_RUN = 2**16
 
 @dataclass(slots=True)
 class EdgeRows:
-    """The edges of a file: ids from 0 on, or the labels of both sides as Arrow arrays, one of each for a block."""
+    """The edges of a file or table: ids from 0 on, or both sides' labels as Arrow arrays, one of each for a block."""
 
     src: np.ndarray
     dst: np.ndarray
@@ -32,6 +32,7 @@ class EdgeRows:
     src_labels: list[Any] = field(default_factory=list)
     dst_labels: list[Any] = field(default_factory=list)
     num_rows: int = 0
+    may_be_overwritten: bool = True  # the ids: others may be put in their place
 
 
 class NumberedEdges(NamedTuple):
@@ -44,19 +45,20 @@ class NumberedEdges(NamedTuple):
 
 
 def number_vertices(rows: EdgeRows) -> NumberedEdges:
-    """Number the vertices of a file; the ids in ``rows`` may be overwritten."""
+    """Number the vertices of a file or a table."""
     if rows.src_labels:
         return _number_labels(rows.src_labels, rows.dst_labels)
     if rows.num_rows == 0:
         return NumberedEdges(rows.src, rows.dst, 0, None)
     if rows.largest_id < _TABLE_BYTES_PER_EDGE * rows.num_rows + _SMALL_TABLE:
-        return _number_by_table(rows.src, rows.dst, rows.largest_id)
+        return _number_by_table(rows)
     return _number_by_hashing(rows.src, rows.dst)
 
 
-def _number_by_table(src: np.ndarray, dst: np.ndarray, largest_id: int) -> NumberedEdges:
+def _number_by_table(rows: EdgeRows) -> NumberedEdges:
     from shoal.backends.cpu.kernels import vertex_ids as kernels
 
+    src, dst, largest_id = rows.src, rows.dst, rows.largest_id
     num_threads = len(available_cores()) if src.size >= _MIN_IDS_PER_RUN else 1
     is_present = np.zeros(largest_id + 1, np.uint8)
     for ids in (src, dst):
@@ -66,6 +68,8 @@ def _number_by_table(src: np.ndarray, dst: np.ndarray, largest_id: int) -> Numbe
         return NumberedEdges(src, dst, labels.size, None)
     new_ids = np.cumsum(is_present, dtype=src.dtype)
     new_ids -= 1
+    if not rows.may_be_overwritten:
+        return NumberedEdges(new_ids[src], new_ids[dst], labels.size, labels)
     for ids in (src, dst):
         run_threads(kernels.replace_ids, num_threads, ids, new_ids)
     return NumberedEdges(src, dst, labels.size, labels)

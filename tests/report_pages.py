@@ -1,0 +1,27 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The pages that are opened in a browser, and the charts that each must have."""
+
+from shoal.report.comparison import compare_traces
+from shoal.report.page import make_page
+from traces import made_up_trace, real_trace, with_stealing
+
+_MANY = ("load", "bytes", "memory")
+CHARTS_OF = {
+    "one device": ("timeline", "frontier", "times", "memory"),
+    "eight devices": ("timeline", "frontier", "times", *_MANY),
+    "asynchronous": ("timeline", "visits", *_MANY),
+    "two phases": ("timeline", "frontier", "times", *_MANY),
+    "stealing": ("timeline", "frontier", "times", "load", "bytes", "stealing", "memory"),
+}
+
+
+def page_of(name):
+    """The page of a run, real or made up."""
+    if name == "large":
+        return make_page(made_up_trace(64, 10_000))
+    return make_page(with_stealing(made_up_trace(8, 40)) if name == "stealing" else real_trace(name))
+
+
+def comparison_page():
+    """The page of two runs."""
+    return compare_traces(real_trace("one device"), real_trace("eight devices"), ("one.json", "eight.json")).make_page()
