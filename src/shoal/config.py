@@ -15,7 +15,7 @@ from dataclasses import dataclass, fields, replace
 from typing import Any
 
 from shoal.errors import ArgumentError, check_choice, check_integer, check_number
-from shoal.machine import count_gpus
+from shoal.machine import count_gpus, count_ranks
 
 #: Allowed names per axis; every axis but the last two also means it when it says ``auto``.
 AXES: dict[str, tuple[str, ...]] = {
@@ -65,6 +65,10 @@ ONLY_ON: dict[str, tuple[str, str]] = {
     "load_balance": ("cuda", "its threads take pieces of a frontier one by one"),
     "stealing": ("cpu", "its devices read the edges of others where they are"),
 }
+#: What devices of one kind cannot do, and why.
+NOT_ON: dict[tuple[str, str], tuple[str, str]] = {
+    ("execution", "async"): ("mpi", "without supersteps devices look into one another's channels at any time"),
+}
 
 
 @dataclass(frozen=True)
@@ -85,8 +89,9 @@ class RunConfig:
     ----------
     devices : ``"cpu"`` (one device, all cores), ``"cpu:N"`` (N devices that share the cores), ``"cpu:NxT"`` (N devices
         of T threads), ``"cuda"`` (a GPU), ``"cuda:K"`` (that of number K), ``"cuda:0-3"`` or ``"cuda:0,2"`` (several),
-        ``"cuda:all"``, ``"cuda:0*N"`` (N devices that share one GPU) or ``"auto"``: what the environment variable
-        ``SHOAL_DEVICES`` names, ``"cpu"`` if there is none
+        ``"cuda:all"``, ``"cuda:0*N"`` (N devices that share one GPU), ``"mpi"`` (one device for each process of an MPI
+        job), ``"mpi:cpu:N"`` or ``"mpi:cpu:NxT"`` (N for each, of T threads) or ``"auto"``: what the environment
+        variable ``SHOAL_DEVICES`` names, ``"cpu"`` if there is none
     partition : which device gets a vertex and its edges: ``"random"``, ``"biased-random"`` (to where its neighbours
         are), ``"segment"`` (ids in a row, as many edges each), ``"metis"``, an array with each vertex's device, or a
         function of a graph and a number of devices that returns one
@@ -177,6 +182,10 @@ class RunConfig:
             value = getattr(self, axis)
             if value not in ("auto", "none") and kind != only:
                 raise ArgumentError(f"{axis}={value!r} is not possible on {kind}: {reason}; allowed: auto")
+        for (axis, value), (where, reason) in NOT_ON.items():
+            if getattr(self, axis) == value and kind == where:
+                allowed = ", ".join(name for name in AXES[axis] if name != value)
+                raise ArgumentError(f"{axis}={value!r} is not possible on {kind}: {reason}; allowed: {allowed}")
 
     def in_supersteps(self) -> RunConfig:
         """Return the same for a part of a call that cannot do without supersteps."""
@@ -218,6 +227,7 @@ def parse_bytes(name: str, value: Any) -> int | None:
 
 MAX_DEVICES = 1024  # far more than any box has; each takes a thread
 _CPU = re.compile(r"cpu(?::(\d+)(?:x(\d+))?)?")
+_MPI = re.compile(r"mpi(?::(cpu(?::\d+(?:x\d+)?)?))?")
 _CUDA = re.compile(r"cuda(?::(\d+(?:-\d+)?(?:\*\d+)?(?:,\d+(?:-\d+)?(?:\*\d+)?)*))?")
 
 
@@ -229,13 +239,21 @@ def parse_devices(devices: Any) -> DeviceSpec:
     if devices == "cuda:all":
         numbers = tuple(range(count_gpus(f"{name}='cuda:all'")))
         return DeviceSpec("cuda", len(numbers), numbers=numbers)
+    match = _MPI.fullmatch(devices) if isinstance(devices, str) else None
+    if match is not None:
+        each = _parse_devices(match[1] or "cpu")
+        assert each is not None
+        num_devices = each.num_devices * count_ranks(f"{name}={devices!r}")
+        _check_count(devices, num_devices, "devices")
+        return DeviceSpec("mpi", num_devices, each.threads_per_device)
     spec = _parse_devices(devices) if isinstance(devices, str) else None
     if spec is None:
         auto = "" if name == "SHOAL_DEVICES" else "auto, "
         raise ArgumentError(
             f"{name}={devices!r} is not known; allowed: {auto}cpu, cpu:N (N devices), cpu:NxT (of T threads each), "
             "cuda (a GPU), cuda:K (the GPU of that number), cuda:0-3 or cuda:0,2 (several), cuda:all, "
-            "cuda:0*N (N devices on one)"
+            "cuda:0*N (N devices on one), mpi (a device for each process of an MPI job), mpi:cpu:N (N for each) "
+            "or mpi:cpu:NxT (of T threads each)"
         )
     return spec
 

@@ -73,6 +73,21 @@ def count_gpus(asked: str = "devices='cuda'") -> int:
         raise ShoalError(f"{asked} needs a GPU and its driver: {error}") from None
 
 
+def import_mpi(asked: str = "devices='mpi'") -> Any:
+    """Return mpi4py's module, with MPI running, or say what is missing for what was asked."""
+    try:
+        from mpi4py import MPI
+    except ImportError as error:
+        raise ShoalError(f"{asked} needs mpi4py and an MPI library ({error}); "
+                         "install them with: pip install 'shoal[mpi]'") from None  # fmt: skip
+    return MPI
+
+
+def count_ranks(asked: str = "devices='mpi'") -> int:
+    """Return the number of processes of the MPI job that this one belongs to: 1 if it was started alone."""
+    return import_mpi(asked).COMM_WORLD.size
+
+
 def open_peer_access(here: int, there: int) -> bool:
     """Return whether one GPU reaches the memory of another directly, and let it."""
     cuda = import_cupy().cuda

@@ -5,7 +5,7 @@ from __future__ import annotations
 
 import os
 import threading
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
 
@@ -75,17 +75,21 @@ class Placed:
     def _make_shards(self, duplication: str | None, with_in_edges: bool) -> tuple[Any, ...]:
         if duplication is None:
             return self._as_shards([None])
-        from shoal.strategies.duplication import build_subgraphs
+        from shoal.strategies.duplication import build_parts
 
-        parts = build_subgraphs(self.graph, self.owner, self.num_devices, duplication, with_in_edges=with_in_edges)
-        return self._as_shards(parts)
+        devices = self._make_devices()
+        here = [device.is_here for device in devices]
+        parts = build_parts(self.graph, self.owner, duplication, here, with_in_edges=with_in_edges)
+        return tuple(device.place(self.graph, part) for device, part in zip(devices, parts, strict=True))
 
     def _as_shards(self, parts: list[Any]) -> tuple[Any, ...]:
+        return tuple(device.place(self.graph, part) for device, part in zip(self._make_devices(), parts, strict=True))
+
+    def _make_devices(self) -> Sequence[Any]:
         from shoal.backends import find_backend
 
         spec = parse_devices(self.devices)
-        devices = find_backend(spec.kind).make_devices(spec)
-        return tuple(device.place(self.graph, part) for device, part in zip(devices, parts, strict=True))
+        return find_backend(spec.kind).make_devices(spec)
 
 
 def place(

@@ -389,7 +389,7 @@ def choose_delta(graph: Graph, kind: str = "cpu") -> float:
     return delta if delta > 0 and np.isfinite(delta) else 1.0
 
 
-DELTA_FACTORS = {"cpu": 1.0, "cuda": 16.0}
+DELTA_FACTORS = {"cpu": 1.0, "mpi": 1.0, "cuda": 16.0}
 
 
 @functools.cache

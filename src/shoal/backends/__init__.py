@@ -17,6 +17,10 @@ def find_backend(kind: str) -> Backend:
         from shoal.backends.cuda.backend import CUDABackend
 
         return CUDABackend()
+    if kind == "mpi":
+        from shoal.backends.mpi.backend import MPIBackend
+
+        return MPIBackend()
     assert kind == "cpu", kind  # what `shoal.config.parse_devices` lets through
     from shoal.backends.cpu.backend import CPUBackend
 

@@ -41,6 +41,7 @@ class Device(Protocol):
     """Something that has memory and runs loops."""
 
     name: str
+    is_here: bool  # not in another process
 
     def threads_for(self, graph: Graph) -> int:
         """Return the number of threads that pays for this graph."""

@@ -20,7 +20,7 @@ from shoal.errors import check_choice, check_integer
 from shoal.graph import Graph
 from shoal.strategies.ownership import Ownership, Rows
 from shoal.strategies.partition import partition_graph
-from shoal.strategies.subgraph import Edges, Subgraph
+from shoal.strategies.subgraph import Edges, FarPart, Subgraph
 
 __all__ = ["DUPLICATIONS", "Edges", "PartitionReport", "Subgraph", "build_subgraphs", "describe_partition"]
 
@@ -55,6 +55,22 @@ def build_subgraphs(
     >>> first.copy_here.tolist(), first.copy_there.tolist()  # vertex 1 has the id 2 at the second
     ([1], [2])
     """
+    here = [True] * check_integer("num_devices", num_devices, 1)
+    parts = build_parts(graph, owner, duplication, here, with_in_edges=with_in_edges, num_threads=num_threads)
+    return [part for part in parts if isinstance(part, Subgraph)]
+
+
+def build_parts(
+    graph: Graph,
+    owner: Any,
+    duplication: str,
+    here: Sequence[bool],
+    *,
+    with_in_edges: bool,
+    num_threads: int | None = None,
+) -> list[Subgraph | FarPart]:
+    """Return the part of each device, whole of those that are ``here``; of others what all processes must know."""
+    num_devices = len(here)
     check_choice("duplication", duplication, DUPLICATIONS)
     if num_threads is not None:
         check_integer("num_threads", num_threads, 1)
@@ -66,9 +82,23 @@ def build_subgraphs(
         num_threads=num_threads,
     )
     strategy = DUPLICATIONS[duplication](ownership)
-    parts = [_build_part(graph, ownership, strategy, device, with_in_edges) for device in range(num_devices)]
-    copies = [part.pop("copies") for part in parts]
-    return [Subgraph(**part, **_gather_copies(copies, part["device"])) for part in parts]
+    parts: list[Any] = []
+    copies = []
+    for device in range(num_devices):
+        part = _build_part(graph, ownership, strategy, device, with_in_edges)
+        copies.append(part.pop("copies"))
+        parts.append(part if here[device] else _far_part(ownership, part))
+    return [
+        part if isinstance(part, FarPart) else Subgraph(**part, **_gather_copies(copies, part["device"]))
+        for part in parts
+    ]
+
+
+def _far_part(ownership: Ownership, part: dict[str, Any]) -> FarPart:
+    """Return what is kept of a part that another process has."""
+    is_renumbered = part["global_ids"] is not None
+    unknown = read_only(part["global_ids"][:0]) if is_renumbered else None
+    return FarPart(part["device"], part["num_local"], ownership.vertices_of(part["device"]), unknown)
 
 
 class Numbering(NamedTuple):

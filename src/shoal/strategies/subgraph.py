@@ -105,6 +105,16 @@ class Subgraph:
         return np.concatenate([self.find_owned(vertices), copies])
 
 
+@dataclass(frozen=True, eq=False)
+class FarPart:
+    """What a process knows of a part that another one has: whose it is, what it owns, how many vertices it has."""
+
+    device: int
+    num_local: int
+    owned_ids: np.ndarray
+    global_ids: np.ndarray | None  # none of them are known; None where they would be the graph's
+
+
 def _positions(ascending: np.ndarray, wanted: np.ndarray) -> np.ndarray:
     """Return where those of ``wanted`` that are there stand in an array."""
     places = np.searchsorted(ascending, wanted.astype(ascending.dtype, copy=False))  # of one type, or all are converted

@@ -42,18 +42,16 @@ class Shared:
         self, parts: list[Subgraph], schedule: Schedule, source: Any, state: dict[str, Any], threads: int,
         workspace: Workspace,
     ) -> None:  # fmt: skip
-        count = len(parts)
+        count = schedule.num_devices
         self.schedule = schedule
         self.world = np.zeros(world_size(count), np.int64)
-        self.world[slot.WORLD_DEVICES] = count
+        self.world[slot.WORLD_DEVICES] = self.world[slot.WORLD_MEETING] = count
         self.world[slot.WORLD_SPINS] = SPINS if threads <= len(available_cores()) else SPINS_ON_SHARED_CORES
         self.world[slot.WORLD_ROUTED] = schedule.is_routed
         self.world[slot.WORLD_FORWARDS] = FORWARDS[schedule.forwards]
         self.world[slot.WORLD_ROUNDS] = schedule.num_rounds
         self.num_receivers = count_receivers(schedule)
-        sizes = mail_sizes(parts, schedule, deals=source.deals)
-        self.mail_lengths = sizes.sum(axis=1)
-        self.mail_at, length = _lay_out_mail(sizes)
+        self.mail_at, self.mail_lengths, length = self._lay_out_mail(parts, deals=source.deals)
         self.deals: np.ndarray | None = None  # by which devices give vertices to one another
         if source.deals:
             self.deals, length = _lay_out_deals(parts, length, by_blocks=source.flow.ordered is not None)
@@ -62,6 +60,12 @@ class Shared:
         num_bits = count * ((parts[0].num_local + 63) // 64) if source.flow.pulls and parts[0].global_ids is None else 0
         (self.mail_bits,) = workspace.reserve("mail bits", [((num_bits,), np.dtype(np.uint64))])
         self.posted = [np.empty(count, dtype) for dtype in source.partials.values()]
+
+    def _lay_out_mail(self, parts: Sequence[Subgraph], *, deals: bool) -> tuple[np.ndarray, np.ndarray, int]:
+        """Return where the mail of each sender for each receiver begins, how long each sender's is, and all of it."""
+        sizes = mail_sizes(parts, self.schedule, deals=deals)
+        ends = np.cumsum(sizes)
+        return read_only(ends - sizes.reshape(-1)), sizes.sum(axis=1), int(ends[-1])
 
     @property
     def traffic(self) -> Callable[[], np.ndarray]:
@@ -73,12 +77,6 @@ class Shared:
         per_item = sum(array.nbytes // max(len(array), 1) for array in (self.mail_ids, *self.mail))
         common = self.world.nbytes + self.mail_bits.nbytes
         return int(self.mail_lengths[device]) * per_item + common // len(self.mail_lengths)
-
-
-def _lay_out_mail(sizes: np.ndarray) -> tuple[np.ndarray, int]:
-    """Return where the mail of each sender for each receiver begins, and how long it all is."""
-    ends = np.cumsum(sizes)
-    return read_only(ends - sizes.reshape(-1)), int(ends[-1])
 
 
 def _lay_out_deals(parts: Sequence[Subgraph], length: int, *, by_blocks: bool) -> tuple[np.ndarray, int]:

@@ -190,6 +190,7 @@ class CPUDevice:
     """All or some cores of this machine as one device."""
 
     kind = "cpu"
+    is_here = True
 
     def __init__(self, num_threads: int | None = None, number: int = 0) -> None:
         self.num_threads = num_threads or len(available_cores())

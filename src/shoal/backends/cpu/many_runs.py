@@ -7,7 +7,7 @@ memory or has a full trace, the others wait for it.  If one fails, all are stopp
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import numpy as np
@@ -34,9 +34,12 @@ class ManyRuns(RunsTogether):
         for run in self.runs:
             run.begin()
         watch = self.runs[0].watch
-        on_wait = None if watch is None else self.runs[0].report
-        run_threads(self._loop, len(self.places), on_interrupt=self.stop, on_wait=on_wait)
+        self._run_loops(None if watch is None else self.runs[0].report)
         return max([run.end() for run in self.runs])
+
+    def _run_loops(self, on_wait: Callable[[], None] | None) -> None:
+        """Run the loops of all devices until they come back."""
+        run_threads(self._loop, len(self.places), on_interrupt=self.stop, on_wait=on_wait)
 
     @property
     def thefts(self) -> np.ndarray:

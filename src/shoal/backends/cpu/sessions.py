@@ -145,20 +145,32 @@ class ManyDevices:
         self._empty_copies(source.flow.sharing)
         if source.is_asynchronous:
             return self._begin_worklists(code, phase, frontier, allowances)
-        threads = sum(shard.device.threads_for(shard.graph) for shard in self.shards)
-        shared = Shared(self.parts, self.schedule, source, self.states[0], threads, self.workspaces[0])
+        shared = self._make_shared(source)
         shares_own = not self.schedule.is_routed and source.flow.shares_own
         lists: Sequence[NeighbourLists | None] = [None] * len(self.parts)
         if source.flow.sharing.asks_lists:
-            lists = exchange_lists(self.parts, self.schedule)
+            lists = self._exchange_lists()
         devices = zip(self.shards, self.workspaces, self.states, allowances, lists, strict=True)
         runs = [
             PhaseRun(
                 code, phase, shard, workspace, own, frontier, self.knobs, self.title,
-                allowance.beside(shared.bytes_of(device)), Border(shard, shared, shares_own, workspace, have),
+                allowance.beside(shared.bytes_of(part.device)), Border(shard, shared, shares_own, workspace, have),
             )
-            for device, (shard, workspace, own, allowance, have) in enumerate(devices)
+            for part, (shard, workspace, own, allowance, have) in zip(self.parts, devices, strict=True)
         ]  # fmt: skip
+        return self._together(runs, shared)
+
+    def _make_shared(self, source: Any) -> Shared:
+        """Return what the devices of a phase have in common."""
+        threads = sum(shard.device.threads_for(shard.graph) for shard in self.shards)
+        return Shared(self.parts, self.schedule, source, self.states[0], threads, self.workspaces[0])
+
+    def _exchange_lists(self) -> Sequence[NeighbourLists]:
+        """Return the lists of neighbours that the devices have sent one another."""
+        return exchange_lists(self.parts, self.schedule)
+
+    def _together(self, runs: list[PhaseRun], shared: Shared) -> ManyRuns:
+        """Return the runs of all devices as one."""
         return ManyRuns(runs, shared)
 
     def _begin_worklists(

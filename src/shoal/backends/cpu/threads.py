@@ -38,6 +38,7 @@ def run_threads(
     *args: Any,
     on_interrupt: Callable[[], None] | None = None,
     on_wait: Callable[[], None] | None = None,
+    beside: Callable[[], None] | None = None,
 ) -> list[Any]:
     """Call ``kernel(thread, num_threads, *args)`` on ``num_threads`` threads and return what each returned.
 
@@ -45,7 +46,7 @@ def run_threads(
     kernel cannot end as it should: an exception (Ctrl-C) reached the waiting caller, a thread did not start, or the
     kernel failed on one.  It must make the kernel return soon, also where it waits for other threads, and must not
     raise.  The first exception is raised when all threads have ended.  ``on_wait`` is called by the waiting caller,
-    every `PERIOD_SECONDS`.
+    every `PERIOD_SECONDS`.  With ``beside`` the caller does that first, while the threads run; it ends by itself.
     """
     if num_threads == 1 and on_interrupt is None:
         return [kernel(0, 1, *args)]
@@ -53,6 +54,8 @@ def run_threads(
     try:
         try:
             team.start()
+            if beside is not None:
+                beside()
             team.wait(on_wait)
         except BaseException:
             team.leave()

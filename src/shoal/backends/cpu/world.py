@@ -28,10 +28,13 @@ from shoal.backends.loops.control import (
     IS_READING,
     IS_REDUCED,
     LINE,
+    TELLS,
+    TELLS_NOTHING,
     WORLD_ABANDONED,
     WORLD_ARRIVED,
     WORLD_DEVICES,
     WORLD_GENERATION,
+    WORLD_MEETING,
     WORLD_ROWS,
     WORLD_SPINS,
 )
@@ -39,15 +42,20 @@ from shoal.backends.loops.control import (
 
 @inner
 def meet(control, world):
-    """Wait for all devices; called by one thread of each, while its others wait for it."""
+    """Wait for all devices; called by one thread of each, while its others wait for it.
+
+    Devices of other processes are one more that comes: whoever speaks for them sees in ``control[TELLS]`` what there is
+    to tell and to hear, and comes last.
+    """
     control[IS_READING] = 0
     control[IS_POSTED] = 0
     control[IS_REDUCED] = 0
     began = nanoseconds()
     generation = load(world, WORLD_GENERATION)
-    if fetch_add(world, WORLD_ARRIVED, 1) == world[WORLD_DEVICES] - 1:
+    if fetch_add(world, WORLD_ARRIVED, 1) == world[WORLD_MEETING] - 1:
         store(world, WORLD_ARRIVED, 0)
         fetch_add(world, WORLD_GENERATION, 1)
+        control[TELLS] = TELLS_NOTHING
         return
     spins = 0
     while load(world, WORLD_GENERATION) == generation:
@@ -57,6 +65,7 @@ def meet(control, world):
                 raise RuntimeError("another device has left the run")
             give_way()
     control[IDLE] += nanoseconds() - began
+    control[TELLS] = TELLS_NOTHING
 
 
 @inner

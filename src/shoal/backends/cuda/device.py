@@ -33,6 +33,7 @@ class CUDADevice:
     """One GPU, or a share of its multiprocessors: number ``share`` of ``num_shares``."""
 
     kind = "cuda"
+    is_here = True
 
     def __init__(self, number: int = 0, share: int = 0, num_shares: int = 1) -> None:
         count = count_gpus()

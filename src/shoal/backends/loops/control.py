@@ -82,8 +82,10 @@ SINCE = _SERIAL + 50  # clock at the begin of either
 STOLEN = _SERIAL + 51  # edges visited in the place of other devices
 DEALT_AT = _SERIAL + 52  # where in the queue the part of the frontier begins that other devices visit
 DEALS_FROM = _SERIAL + 53  # edges that the frontiers of all devices have together where it pays to deal
+TELLS = _SERIAL + 54  # what devices of other processes must be told when the device meets the others next
+ROUND = _SERIAL + 55  # and in which round of an exchange
 
-OUTPUTS = _SERIAL + 7 * LINE  # a line per operator: the length of an output that does not leave the step
+OUTPUTS = _SERIAL + 8 * LINE  # a line per operator: the length of an output that does not leave the step
 
 
 def control_size(num_operators: int) -> int:
@@ -127,6 +129,8 @@ WORLD_DEVICES = 3 * LINE + 1
 WORLD_ROUTED = 3 * LINE + 2  # a device is sent only what concerns it
 WORLD_FORWARDS = 3 * LINE + 3
 WORLD_ROUNDS = 3 * LINE + 4
+WORLD_MEETING = 3 * LINE + 5  # who meets here: the devices, and whoever speaks for those of other processes
+WORLD_LEFT = 3 * LINE + 6  # all threads have come back from their loops
 WORLD_ROWS = 4 * LINE  # a line per device: what it posts for the others
 POSTED_SIZE = 0
 POSTED_REASON = 1
@@ -141,6 +145,13 @@ POSTED_STATE = 0  # counts up as the device becomes idle (odd) and busy again
 POSTED_ITEMS_SENT = 3
 POSTED_ITEMS_RECEIVED = 4
 POSTED_WINDOW = 5  # on a GPU: the priorities that the next rise of the threshold should take in
+
+# What a meeting is for, beside being one: TELLS.
+TELLS_NOTHING = 0
+TELLS_POSTED = 1  # the devices' lines
+TELLS_TOTALS = 2  # their parts of scalars
+TELLS_BITS = 3  # a round's bitmaps
+TELLS_MAIL = 4  # and on: a round's items, of the exchange of that number
 
 FORWARDS_OWN = 0
 FORWARDS_ALL = 1

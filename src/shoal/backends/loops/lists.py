@@ -10,7 +10,7 @@ them.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, NamedTuple
 
@@ -32,6 +32,14 @@ class Traffic(NamedTuple):
     combined: int
 
 
+class Lists(NamedTuple):
+    """Vertices, how many neighbours each has, and these, one list behind the other."""
+
+    vertices: np.ndarray
+    lengths: np.ndarray
+    ids: np.ndarray
+
+
 @dataclass(frozen=True, eq=False)
 class NeighbourLists:
     """Lists of neighbours by a device's ids: of its own vertices and of those that its edges mention."""
@@ -43,15 +51,20 @@ class NeighbourLists:
 
 def exchange_lists(parts: Sequence[Subgraph], schedule: Schedule) -> list[NeighbourLists]:
     """Return the lists that each device has after the exchange."""
-    traffic = count_traffic(parts, schedule)
-    return [NeighbourLists(*_collect(part, parts), counted) for part, counted in zip(parts, traffic, strict=True)]
+    sizes, taken = measure_lists(parts, schedule)
+    traffic = count_traffic(sizes, taken, schedule)
+    return [
+        NeighbourLists(*collect_lists(part, [lists_for(other, part.device) for other in parts if other is not part]),
+                       traffic[part.device])
+        for part in parts
+    ]  # fmt: skip
 
 
-def _collect(part: Subgraph, parts: Sequence[Subgraph]) -> tuple[np.ndarray, np.ndarray]:
+def collect_lists(part: Subgraph, received: Iterable[Lists]) -> tuple[np.ndarray, np.ndarray]:
     """Return one device's lists: its own, and those that the others have sent."""
     edges = part.out_edges
-    found = [(np.asarray(part.owned), *_rows(edges.indptr, edges.indices, part.owned))]
-    found += [_received(part, other) for other in parts if other is not part]
+    found = [Lists(np.asarray(part.owned), *_rows(edges.indptr, edges.indices, part.owned))]
+    found += [_taken(part, lists) for lists in received]
     lengths = np.zeros(part.num_local, np.int64)
     for vertices, counts, _ in found:
         lengths[vertices] = counts
@@ -63,16 +76,22 @@ def _collect(part: Subgraph, parts: Sequence[Subgraph]) -> tuple[np.ndarray, np.
     return indptr, indices
 
 
-def _received(part: Subgraph, other: Subgraph) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-    """Return what a device takes from another: its ids of vertices, the lengths of their lists, and these."""
-    span = slice(*other.copy_indptr[part.device : part.device + 2])
-    counts, ids = _rows(other.out_edges.indptr, other.out_edges.indices, other.copy_here[span])
-    if other.global_ids is not None:
-        ids = find_local(part, other.global_ids[ids])
-        is_known = ids >= 0
-        row = np.repeat(np.arange(len(counts)), counts)
-        counts, ids = np.bincount(row[is_known], minlength=len(counts)), ids[is_known]
-    return other.copy_there[span], counts, ids
+def lists_for(part: Subgraph, receiver: int) -> Lists:
+    """Return what a device sends to another: that one's ids of vertices, and their lists, by the graph's ids."""
+    span = slice(*part.copy_indptr[receiver : receiver + 2])
+    counts, ids = _rows(part.out_edges.indptr, part.out_edges.indices, part.copy_here[span])
+    return Lists(part.copy_there[span], counts, ids if part.global_ids is None else part.global_ids[ids])
+
+
+def _taken(part: Subgraph, lists: Lists) -> Lists:
+    """Return what a device takes of lists that it receives, by its own ids."""
+    if part.global_ids is None:
+        return lists
+    ids = find_local(part, lists.ids)
+    is_known = ids >= 0
+    row = np.repeat(np.arange(len(lists.lengths)), lists.lengths)
+    lengths = np.bincount(row[is_known], minlength=len(lists.lengths))
+    return Lists(lists.vertices, lengths, ids[is_known])
 
 
 def find_local(part: Subgraph, global_ids: np.ndarray) -> np.ndarray:
@@ -101,10 +120,9 @@ def _places(begins: np.ndarray, counts: np.ndarray) -> np.ndarray:
     return np.arange(int(counts.sum())) + np.repeat(begins - before, counts)
 
 
-def count_traffic(parts: Sequence[Subgraph], schedule: Schedule) -> list[Traffic]:
+def count_traffic(sizes: np.ndarray, taken: np.ndarray, schedule: Schedule) -> list[Traffic]:
     """Return what each device sends and takes, as the schedule says."""
-    count = len(parts)
-    sizes = _sizes(parts, schedule.is_routed)
+    count = schedule.num_devices
     sent = np.zeros((count, 3), np.int64)
     held = [{device} for device in range(count)]
     for round_number in range(schedule.num_rounds):
@@ -116,18 +134,20 @@ def count_traffic(parts: Sequence[Subgraph], schedule: Schedule) -> list[Traffic
                 sent[sender, 0] += 1
                 sent[sender, 1:] += sum(sizes[origin, receiver if schedule.is_routed else origin] for origin in carried)
                 held[receiver] |= carried
-    taken = [sum(int(np.diff(part.copy_indptr)[device]) for part in parts) for device in range(count)]
     return [
         Traffic(messages, items, num_bytes, combined)
-        for (messages, items, num_bytes), combined in zip(sent.tolist(), taken, strict=True)
+        for (messages, items, num_bytes), combined in zip(sent.tolist(), taken.tolist(), strict=True)
     ]
 
 
-def _sizes(parts: Sequence[Subgraph], is_routed: bool) -> np.ndarray:
-    """Return the items and bytes that each device has for each other one, or for all: for itself."""
-    sizes = np.zeros((len(parts), len(parts), 2), np.int64)
+def measure_lists(parts: Sequence[Subgraph], schedule: Schedule) -> tuple[np.ndarray, np.ndarray]:
+    """Return the items and bytes that each part has for each device, or for all: for itself; and what each takes."""
+    is_routed, count = schedule.is_routed, schedule.num_devices
+    sizes = np.zeros((count, count, 2), np.int64)
+    taken = np.zeros(count, np.int64)
     for part in parts:
-        peers = range(len(parts)) if is_routed else [part.device]
+        taken += np.diff(part.copy_indptr)
+        peers = range(count) if is_routed else [part.device]
         for peer in peers:
             span = slice(*part.copy_indptr[peer : peer + 2])
             vertices = part.copy_here[span] if is_routed else np.unique(part.copy_here)
@@ -136,4 +156,4 @@ def _sizes(parts: Sequence[Subgraph], is_routed: bool) -> np.ndarray:
             id_bytes = part.out_edges.indices.itemsize
             num_bytes = num_ids * id_bytes + len(vertices) * (id_bytes + LENGTH_BYTES)
             sizes[part.device, peer] = len(vertices), num_bytes
-    return sizes
+    return sizes, taken

@@ -30,8 +30,7 @@ def mail_sizes(parts: Sequence[Subgraph], schedule: Schedule, *, deals: bool = F
 
     Devices that deal vertices to one another may come to all of a receiver's, whoever has the edges that lead there.
     """
-    count = len(parts)
-    sizes = np.zeros((count, count), np.int64)
+    sizes = np.zeros((schedule.num_devices, schedule.num_devices), np.int64)
     for part in parts:
         if schedule.is_routed:
             reached = [other.num_owned for other in parts] if deals else part.border_sizes

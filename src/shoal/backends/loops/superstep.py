@@ -62,6 +62,8 @@ from shoal.backends.loops.control import (
     STOP,
     SUPERSTEP,
     SWAPPED,
+    TELLS,
+    TELLS_POSTED,
     TRACE_ROWS,
     UNLIMITED,
     WORLD_DEVICES,
@@ -200,6 +202,7 @@ def agree_with_others(control, world, size, reason, room):
     if GROWS:
         store(world, posted(world, device, POSTED_NEEDED), control[NEEDED])
         store(world, posted(world, device, POSTED_SLACK), room)
+    control[TELLS] = TELLS_POSTED
     meet(control, world)
     total = np.int64(0)
     needed = np.int64(0)

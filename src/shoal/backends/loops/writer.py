@@ -88,6 +88,7 @@ class PhaseWriter:
     partials: dict[str, np.dtype] = field(default_factory=dict)  # by scalar
     mailed: dict[str, None] = field(default_factory=dict)  # fields that are sent, in order
     remembered: dict[str, None] = field(default_factory=dict)  # fields whose values before an operator are kept
+    carried: list[tuple[str, ...]] = field(default_factory=list)  # the fields of each exchange's items
     _rule_names: dict[Any, str] = field(default_factory=dict)
 
     @property

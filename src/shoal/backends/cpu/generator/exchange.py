@@ -212,9 +212,10 @@ class _Values(Values):
     """The values of some fields on their way between devices, and the kernels that carry them."""
 
     def posting(self, num_own: str = "0") -> str:
-        """Return the serial statement between packing and merging."""
-        size = f"mail_ids.itemsize + {self.item_bytes}"
-        return f"post_items(control, world, num_receivers, round_number, {num_own}, {size})"
+        """Return the serial statement between packing and merging; the exchange gets a number."""
+        size, number = f"mail_ids.itemsize + {self.item_bytes}", len(self.writer.carried)
+        self.writer.carried.append(tuple(self.names))
+        return f"post_items(control, world, num_receivers, round_number, {num_own}, {size}, {number})"
 
     def kernel(
         self, template: str, hooks: dict, options: dict[str, Any], state: Iterable[str], names: Any = None

@@ -86,6 +86,7 @@ class PhaseSource:
     is_asynchronous: bool = False  # there are no supersteps
     has_priority: bool = False  # what is visited next without them goes by priority
     deals: bool = False  # devices may give vertices of their frontiers to one another
+    carried: tuple[tuple[str, ...], ...] = ()  # fields whose values the items of each exchange have
 
 
 def write_phase(
@@ -108,7 +109,7 @@ def write_phase(
     text = HEADER.format(title=title) + "\n\n" + "\n\n\n".join([*writer.parts, loop]) + "\n"
     return PhaseSource(
         text, rule_lines(text, writer.rules), flow, writer.uses_in_edges, recording.uses_weights, writer.partials,
-        swaps, tuple(writer.mailed), tuple(writer.remembered), deals=writer.deals,
+        swaps, tuple(writer.mailed), tuple(writer.remembered), deals=writer.deals, carried=tuple(writer.carried),
     )  # fmt: skip
 
 

@@ -146,6 +146,7 @@ def _write_settle(number: int, totals: dict[str, _Total], *, is_sharded: bool) -
         "if control[IS_REDUCED] != 0:",
         "    meet(control, world)",
         *_merge(totals, "count", partial_name, lambda name, _: f"{posted_name(name)}[control[DEVICE]] = total"),
+        "control[TELLS] = TELLS_TOTALS",
         "meet(control, world)",
         *_merge(totals, "world[WORLD_DEVICES]", posted_name, _keep_value),
         "control[IS_REDUCED] = 1",

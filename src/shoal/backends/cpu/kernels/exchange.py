@@ -33,8 +33,12 @@ from shoal.backends.loops.control import (
     NUM_LOCAL,
     PACKING,
     POSTED_LISTED,
+    ROUND,
     SHARES_OWN,
     SINCE,
+    TELLS,
+    TELLS_BITS,
+    TELLS_MAIL,
     WORLD_DEVICES,
     WORLD_FORWARDS,
     WORLD_ROUNDS,
@@ -74,14 +78,19 @@ def list_vertices(thread, num_threads, control, queue, begin, end, border):
 
 
 @inner
-def post_items(control, world, table, round_number, num_own, item_bytes):
-    """Serial: tell the others how many items there are for them, count them, and wait for the others to do so."""
+def post_items(control, world, table, round_number, num_own, item_bytes, exchange):
+    """Serial: tell the others how many items there are for them, count them, and wait for the others to do so.
+
+    The exchange's number says which fields' values an item has.
+    """
     control[PACKING] += nanoseconds() - control[SINCE]
     device = control[DEVICE]
     devices = world[WORLD_DEVICES]
     if world[WORLD_ROUTED] == 0 and (round_number == 0 or world[WORLD_FORWARDS] == FORWARDS_ALL):
         store(world, num_items(world, device, device), load(control, BORDER) + num_own)
         store(world, posted(world, device, POSTED_LISTED), load(control, BORDER))
+    control[TELLS] = TELLS_MAIL + exchange
+    control[ROUND] = round_number
     meet(control, world)
     receivers = table[nonnegative(round_number * devices + device)]
     control[MESSAGES] += receivers
@@ -349,6 +358,8 @@ def count_bits(control, world, table, round_number, num_bytes):
     if round_number == 0 or world[WORLD_FORWARDS] == FORWARDS_ALL:
         store(world, num_items(world, device, device), load(control, BORDER))
         store(control, BORDER, 0)
+    control[TELLS] = TELLS_BITS
+    control[ROUND] = round_number
     meet(control, world)
     receivers = table[nonnegative(round_number * devices + device)]
     origin = device

@@ -59,6 +59,8 @@ from shoal.backends.loops.control import (
     SHARES_OWN,
     SPILLED,
     STOP,
+    TELLS,
+    TELLS_POSTED,
     WORLD_DEVICES,
 )
 from shoal.backends.loops.hooks import (
@@ -319,6 +321,7 @@ def take_spilled(thread, num_threads, control, blocks, links, bins, waiting, spi
 def agree_on_lowest(control, world):
     """Serial: make the lowest bucket of all devices this one's."""
     store(world, posted(world, control[DEVICE], POSTED_LOWEST), load(control, LOWEST))
+    control[TELLS] = TELLS_POSTED
     meet(control, world)
     lowest = NEVER
     for device in range(world[WORLD_DEVICES]):

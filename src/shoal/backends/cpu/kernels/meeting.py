@@ -1,0 +1,42 @@
+# SPDX-License-Identifier: Apache-2.0
+"""How somebody who is no device takes part in the meetings of devices: comes last, and lets them go on."""
+
+from __future__ import annotations
+
+from shoal.backends.cpu.compiler import compiled
+from shoal.backends.cpu.intrinsics import fetch_add, give_way, load, nanoseconds, store
+from shoal.backends.loops.control import (
+    WORLD_ABANDONED,
+    WORLD_ARRIVED,
+    WORLD_GENERATION,
+    WORLD_LEFT,
+    WORLD_MEETING,
+    WORLD_SPINS,
+)
+
+WAITING = 0  # not all have come
+CAME = 1  # all devices wait in a meeting
+ENDED = 2  # none will come any more: all are back from their loops, or the run is abandoned
+
+
+@compiled()
+def await_devices(world, patience):
+    """Wait for all devices to meet, for so many nanoseconds."""
+    deadline = nanoseconds() + patience
+    spins = 0
+    while load(world, WORLD_ARRIVED) != world[WORLD_MEETING] - 1:
+        if load(world, WORLD_ABANDONED) != 0 or load(world, WORLD_LEFT) != 0:
+            return ENDED
+        spins += 1
+        if spins > world[WORLD_SPINS]:
+            if nanoseconds() > deadline:
+                return WAITING
+            give_way()
+    return CAME
+
+
+@compiled()
+def end_meeting(world):
+    """Let the devices that have met go on."""
+    store(world, WORLD_ARRIVED, 0)
+    fetch_add(world, WORLD_GENERATION, 1)
