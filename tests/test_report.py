@@ -59,7 +59,7 @@ def charts_of(trace):
 def test_every_algorithm_and_run_take_a_report():
     calls = [getattr(shoal.algorithms, name) for name in shoal.algorithms.__all__]
     assert len(calls) >= 5
-    assert [call.__name__ for call in (*calls, shoal.run) if not hasattr(call, "has_report")] == []
+    assert [call.__name__ for call in (*calls, shoal.run) if not hasattr(call, "is_public_call")] == []
     assert "report=" in shoal.bfs.__doc__
     assert list(inspect.signature(shoal.bfs).parameters)[:2] == ["graph", "source"]
 

@@ -25,6 +25,7 @@ from shoal.commands import (
     partition,
     plan,
     report,
+    resuming,
     scores,
     search,
     structure,
@@ -33,6 +34,7 @@ from shoal.commands import (
 )
 from shoal.commands.examples import epilog, overview
 from shoal.commands.options import INTERRUPTED
+from shoal.commands.resuming import TERMINATED, EndedEarlyError, MadeAgain, ending_early, made_by
 from shoal.commands.settings import explain_usage
 from shoal.errors import ShoalError
 
@@ -76,6 +78,7 @@ for name, command, panel in (
     ("info", files.info, _FILES),
     ("partition", partition.partition, _FILES),
     ("validate", validation.validate, _FILES),
+    ("resume", resuming.resume, _RUNS),
     ("report", report.report, _RUNS),
     ("compare", report.compare, _RUNS),
     ("devices", machine.devices, _REST),
@@ -101,15 +104,26 @@ def start(
 
 def main(arguments: Sequence[str] | None = None) -> int:
     """Run the command line and return its exit status."""
+    words = sys.argv[1:] if arguments is None else list(arguments)
     try:
-        status = app(args=arguments, prog_name="shoal", standalone_mode=False)
+        with ending_early(), made_by(words):
+            status = app(args=words, prog_name="shoal", standalone_mode=False)
         sys.stdout.flush()
     except (KeyboardInterrupt, typer.Abort):
         status = INTERRUPTED
+    except SystemExit as end:
+        if end.code == TERMINATED:
+            print("shoal: terminated", file=sys.stderr)
+        return end.code if isinstance(end.code, int) else BAD_INPUT
     except BrokenPipeError:
         return _end_quietly()
     except MemoryError as error:
         return _complain(str(error) or "there is not enough memory")
+    except MadeAgain as again:
+        return main(again.words)
+    except EndedEarlyError as error:
+        print(f"shoal: {error}", file=sys.stderr)
+        return TERMINATED
     except ShoalError as error:
         return _complain(str(error))
     except _UsageError as error:

@@ -6,12 +6,12 @@ from __future__ import annotations
 from typing import Any
 
 from shoal.arrays import on_host
+from shoal.calls import public_call
 from shoal.config import CONFIG_NAMES, DEFAULT, RunConfig
 from shoal.errors import ArgumentError
 from shoal.graph import Graph
 from shoal.placement import Placed, placed_for
 from shoal.program import Constant, Program, Vertex
-from shoal.report.option import reported
 from shoal.stats import Stats
 
 
@@ -35,7 +35,7 @@ class ProgramResult:
         return f"ProgramResult({names}; {self.stats!r})"
 
 
-@reported
+@public_call
 def run(program: Program, graph: Graph | Placed, **options: Any) -> ProgramResult:
     """Run a program on a graph.
 
@@ -43,8 +43,8 @@ def run(program: Program, graph: Graph | Placed, **options: Any) -> ProgramResul
     ----------
     program : what to run
     graph : a graph, or a placed one
-    **options : fields of `RunConfig`, and ``report=`` (see `shoal.report.option`); all others go to the program's
-        ``start``
+    **options : fields of `RunConfig`, ``report=`` (see `shoal.report.option`) and ``checkpoint=`` (see
+        `shoal.checkpoint.option`); all others go to the program's ``start``
 
     Returns
     -------

@@ -19,13 +19,13 @@ import numpy as np
 
 from shoal.algorithms.arguments import as_list, check_vertices, graph_of, make_config
 from shoal.algorithms.verify_centrality import verify_betweenness
+from shoal.calls import public_call
 from shoal.config import RunConfig
 from shoal.errors import ArgumentError, ConvergenceError, check_integer
 from shoal.graph import Graph
 from shoal.operators import advance, compute, reduce, swap, update
 from shoal.placement import Placed
 from shoal.program import Phase, Program, Scalar, Vertex, add, bit_or, maximum
-from shoal.report.option import reported
 from shoal.results import CentralityResult
 from shoal.rules import Rule, atomic, rule
 from shoal.run import run_configured
@@ -155,7 +155,7 @@ def _rules(width: int) -> dict[str, Rule]:
     return {item.name: item for item in made}
 
 
-@reported
+@public_call
 def betweenness_centrality(
     graph: Graph | Placed,
     sources: Any = None,

@@ -17,13 +17,13 @@ import numpy as np
 from shoal.algorithms.arguments import as_list, check_vertex, check_vertices, graph_of, is_batch, make_config
 from shoal.algorithms.sssp import FARTHEST_WORD, HALF, split_words
 from shoal.algorithms.verify_bfs import verify_bfs
+from shoal.calls import public_call
 from shoal.config import RunConfig
 from shoal.errors import ArgumentError, check_integer
 from shoal.graph import Graph
 from shoal.operators import advance, compute, everything, gather
 from shoal.placement import Placed
 from shoal.program import Constant, Phase, Program, Vertex, bit_or, first, minimum
-from shoal.report.option import reported
 from shoal.results import TraversalResult
 from shoal.rules import atomic, rule
 from shoal.run import run_configured
@@ -201,7 +201,7 @@ class SmallestParents(Program):
         return [Phase(self.step, max_supersteps=1)]
 
 
-@reported
+@public_call
 def bfs(
     graph: Graph | Placed,
     source: Any,

@@ -18,13 +18,13 @@ from typing import Any
 
 from shoal.algorithms.arguments import graph_of, make_config
 from shoal.algorithms.verify_components import verify_components
+from shoal.calls import public_call
 from shoal.config import RunConfig, parse_devices
 from shoal.execution.choices import SINGLE, explain
 from shoal.graph import Graph
 from shoal.operators import advance, compute, everything, filter, reduce, update
 from shoal.placement import Placed
 from shoal.program import Phase, Program, Scalar, Vertex, add, maximum
-from shoal.report.option import reported
 from shoal.results import ComponentsResult
 from shoal.rules import atomic, rule
 from shoal.run import run_configured
@@ -123,7 +123,7 @@ class Components(Program):
         return [Phase(self.sample, max_supersteps=1), Phase(self.complete, max_supersteps=1)]
 
 
-@reported
+@public_call
 def connected_components(graph: Graph | Placed, *, validate: bool = False, **strategies: Any) -> ComponentsResult:
     """Find the connected components; of a directed graph the weakly connected ones.
 

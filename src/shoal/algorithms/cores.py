@@ -19,12 +19,12 @@ import numpy as np
 
 from shoal.algorithms.arguments import both_ways, graph_of, make_config
 from shoal.algorithms.verify_cores import verify_cores, verify_k_core
+from shoal.calls import public_call
 from shoal.errors import ArgumentError, check_integer
 from shoal.graph import Graph
 from shoal.operators import advance, filter, reduce, update
 from shoal.placement import Placed
 from shoal.program import Phase, Program, Scalar, Vertex, add, maximum, minimum
-from shoal.report.option import reported
 from shoal.results import CoreMembersResult, CoreResult
 from shoal.rules import atomic, rule
 from shoal.run import run_configured
@@ -111,7 +111,7 @@ class KCore(_Peeling):
 _program = functools.cache(lambda kind: kind())
 
 
-@reported
+@public_call
 def core_number(graph: Graph | Placed, *, validate: bool = False, **strategies: Any) -> CoreResult:
     """Find for every vertex the largest k such that it belongs to the k-core.
 
@@ -139,7 +139,7 @@ def core_number(graph: Graph | Placed, *, validate: bool = False, **strategies: 
     return CoreResult(plain, outcome.stats, outcome.state["core"])
 
 
-@reported
+@public_call
 def k_core(graph: Graph | Placed, k: int, *, validate: bool = False, **strategies: Any) -> CoreMembersResult:
     """Find the k-core: what is left when vertices with fewer than ``k`` edges are taken away, again and again.
 

@@ -17,11 +17,11 @@ from shoal.algorithms.arguments import graph_of, make_config
 from shoal.algorithms.betweenness import batches_of, choose_sources, run_batch
 from shoal.algorithms.verify_edge_betweenness import verify_edge_betweenness
 from shoal.arrays import read_only
+from shoal.calls import public_call
 from shoal.config import RunConfig
 from shoal.errors import ArgumentError
 from shoal.graph import Graph
 from shoal.placement import Placed
-from shoal.report.option import reported
 from shoal.results import EdgeCentralityResult
 
 # Two threads take 0.15 ms to start, which is what they save on so many edges in a batch of 8 sources (a Kronecker graph
@@ -29,7 +29,7 @@ from shoal.results import EdgeCentralityResult
 EDGES_PER_THREAD = 2**14
 
 
-@reported
+@public_call
 def edge_betweenness_centrality(
     graph: Graph | Placed,
     sources: Any = None,

@@ -18,11 +18,11 @@ import numpy as np
 from shoal.algorithms.arguments import graph_of, make_config
 from shoal.algorithms.iteration import check_converged, check_limits, uses_weights
 from shoal.algorithms.verify_spectral import verify_eigenvector
+from shoal.calls import public_call
 from shoal.graph import Graph
 from shoal.operators import everything, gather, reduce
 from shoal.placement import Placed
 from shoal.program import Constant, Phase, Program, Scalar, Vertex, add
-from shoal.report.option import reported
 from shoal.results import IteratedCentralityResult
 from shoal.rules import rule
 from shoal.run import run_configured
@@ -82,7 +82,7 @@ class Eigenvector(Program):
 _program = functools.cache(Eigenvector)
 
 
-@reported
+@public_call
 def eigenvector_centrality(
     graph: Graph | Placed,
     tolerance: float = 1e-6,

@@ -21,12 +21,12 @@ import numpy as np
 from shoal.algorithms.arguments import graph_of, make_config
 from shoal.algorithms.verify_forest import verify_forest
 from shoal.arrays import on_host
+from shoal.calls import public_call
 from shoal.errors import ArgumentError
 from shoal.graph import Graph
 from shoal.operators import compute, everything, filter, gather
 from shoal.placement import Placed
 from shoal.program import Phase, Program, Vertex, minimum
-from shoal.report.option import reported
 from shoal.results import ForestResult
 from shoal.rules import atomic, rule
 from shoal.run import run_configured
@@ -154,7 +154,7 @@ def forest_program(graph: Graph) -> Forest:
     return _program(fits_words(None if graph.weights is None else graph.weights.dtype, graph.vertex_dtype))
 
 
-@reported
+@public_call
 def minimum_spanning_forest(graph: Graph | Placed, *, validate: bool = False, **strategies: Any) -> ForestResult:
     """Find a tree of least weight in every component of an undirected graph.
 

@@ -19,11 +19,11 @@ import numpy as np
 from shoal.algorithms.arguments import graph_of, make_config
 from shoal.algorithms.iteration import check_converged, check_limits, uses_weights
 from shoal.algorithms.verify_spectral import verify_hits
+from shoal.calls import public_call
 from shoal.graph import Graph
 from shoal.operators import advance, everything, gather, reduce
 from shoal.placement import Placed
 from shoal.program import Constant, Phase, Program, Scalar, Vertex, add
-from shoal.report.option import reported
 from shoal.results import HitsResult
 from shoal.rules import atomic, rule
 from shoal.run import run_configured
@@ -114,7 +114,7 @@ class Hits(Program):
 _program = functools.cache(Hits)
 
 
-@reported
+@public_call
 def hits(
     graph: Graph | Placed,
     tolerance: float = 1e-8,

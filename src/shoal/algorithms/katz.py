@@ -16,12 +16,12 @@ import numpy as np
 from shoal.algorithms.arguments import graph_of, make_config
 from shoal.algorithms.iteration import check_converged, check_limits, uses_weights
 from shoal.algorithms.verify_spectral import verify_katz
+from shoal.calls import public_call
 from shoal.errors import ArgumentError, check_number
 from shoal.graph import Graph
 from shoal.operators import everything, gather, swap
 from shoal.placement import Placed
 from shoal.program import Constant, Phase, Program, Scalar, Vertex, add
-from shoal.report.option import reported
 from shoal.results import IteratedCentralityResult
 from shoal.rules import rule
 from shoal.run import run_configured
@@ -80,7 +80,7 @@ class Katz(Program):
 _program = functools.cache(Katz)
 
 
-@reported
+@public_call
 def katz_centrality(
     graph: Graph | Placed,
     alpha: float = 0.1,

@@ -20,12 +20,12 @@ import numpy as np
 from shoal.algorithms.arguments import check_undirected, graph_of, make_config
 from shoal.algorithms.draws import draw
 from shoal.algorithms.verify_communities import verify_label_propagation
+from shoal.calls import public_call
 from shoal.errors import ArgumentError, ConvergenceError, check_integer
 from shoal.graph import Graph
 from shoal.operators import advance, compute, everything, filter, gather, reduce, tally
 from shoal.placement import Placed
 from shoal.program import Phase, Program, Scalar, Vertex, add, maximum, minimum
-from shoal.report.option import reported
 from shoal.results import CommunitiesResult
 from shoal.rules import atomic, rule
 from shoal.run import run_configured
@@ -155,7 +155,7 @@ class LabelPropagation(Program):
         ]
 
 
-@reported
+@public_call
 def label_propagation(
     graph: Graph | Placed,
     *,

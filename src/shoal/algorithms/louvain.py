@@ -19,11 +19,11 @@ from shoal.algorithms.contraction import Level, contract, first_level
 from shoal.algorithms.label_propagation import check_weights, smallest_members
 from shoal.algorithms.local_moves import LocalMoves
 from shoal.algorithms.verify_communities import verify_louvain
+from shoal.calls import public_call
 from shoal.config import RunConfig
 from shoal.errors import check_integer, check_number
 from shoal.graph import Graph
 from shoal.placement import Placed, placed_for
-from shoal.report.option import reported
 from shoal.results import LouvainResult
 from shoal.run import run_configured
 from shoal.stats import Stats
@@ -32,7 +32,7 @@ from shoal.stats import Stats
 LEAST_CLIMB = 1e-4
 
 
-@reported
+@public_call
 def louvain_communities(
     graph: Graph | Placed,
     *,

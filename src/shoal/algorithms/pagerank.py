@@ -16,13 +16,13 @@ import numpy as np
 
 from shoal.algorithms.arguments import check_vertices, graph_of, make_config
 from shoal.algorithms.verify_pagerank import verify_pagerank
+from shoal.calls import public_call
 from shoal.config import RunConfig
 from shoal.errors import ArgumentError, ConvergenceError, check_choice, check_integer, check_number
 from shoal.graph import Graph
 from shoal.operators import advance, compute, everything, filter, gather, swap
 from shoal.placement import Placed
 from shoal.program import Constant, Phase, Program, Scalar, Vertex, add
-from shoal.report.option import reported
 from shoal.results import RankResult
 from shoal.rules import atomic, rule
 from shoal.run import run_configured
@@ -152,7 +152,7 @@ class ResidualPageRank(Program):
         return filter(touched, self.is_large)
 
 
-@reported
+@public_call
 def pagerank(
     graph: Graph | Placed,
     damping: float = 0.85,

@@ -19,13 +19,13 @@ import numpy as np
 
 from shoal.algorithms.arguments import as_list, check_vertices, graph_of, is_batch, kind_of, make_config
 from shoal.algorithms.verify_sssp import verify_sssp
+from shoal.calls import public_call
 from shoal.config import RunConfig
 from shoal.errors import ArgumentError, check_number
 from shoal.graph import Graph
 from shoal.operators import advance, everything, filter, gather, update
 from shoal.placement import Placed
 from shoal.program import Constant, Phase, Program, Scalar, Vertex, maximum, minimum
-from shoal.report.option import reported
 from shoal.results import TraversalResult
 from shoal.rules import atomic, rule
 from shoal.run import run_configured
@@ -260,7 +260,7 @@ class FlatParents(Program):
         return filter(advance(frontier, self.propose), self.accept)
 
 
-@reported
+@public_call
 def sssp(
     graph: Graph | Placed,
     source: Any,

@@ -23,12 +23,12 @@ import numpy as np
 from shoal.algorithms.arguments import graph_of, kind_of, make_config, reversed_of
 from shoal.algorithms.verify_strong_components import verify_strong_components
 from shoal.backends import find_backend
+from shoal.calls import public_call
 from shoal.config import RunConfig, parse_devices
 from shoal.graph import Graph
 from shoal.operators import advance, everything, filter, gather
 from shoal.placement import Placed
 from shoal.program import Constant, Phase, Program, Vertex, add, minimum
-from shoal.report.option import reported
 from shoal.results import ComponentsResult
 from shoal.rules import atomic, rule
 from shoal.run import run_configured
@@ -103,7 +103,7 @@ class Spread(Program):
 _program = functools.cache(lambda kind: kind())
 
 
-@reported
+@public_call
 def strongly_connected_components(
     graph: Graph | Placed, *, validate: bool = False, **strategies: Any
 ) -> ComponentsResult:

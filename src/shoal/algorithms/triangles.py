@@ -16,11 +16,11 @@ import numpy as np
 from shoal.algorithms.arguments import check_undirected, graph_of, make_config
 from shoal.algorithms.orientation import Oriented, orient, place_oriented
 from shoal.algorithms.verify_triangles import verify_clustering, verify_transitivity, verify_triangles
+from shoal.calls import public_call
 from shoal.graph import Graph
 from shoal.operators import everything, intersect
 from shoal.placement import Placed
 from shoal.program import Phase, Program, Vertex, add
-from shoal.report.option import reported
 from shoal.results import ClusteringResult, TransitivityResult, TrianglesResult
 from shoal.rules import atomic, rule
 from shoal.run import run_configured
@@ -46,7 +46,7 @@ class Triangles(Program):
         return [Phase(self.step, max_supersteps=1)]
 
 
-@reported
+@public_call
 def triangles(graph: Graph | Placed, *, validate: bool = False, **strategies: Any) -> TrianglesResult:
     """Count the triangles of every vertex of an undirected graph.
 
@@ -68,7 +68,7 @@ def triangles(graph: Graph | Placed, *, validate: bool = False, **strategies: An
     return TrianglesResult(graph_of(graph), stats, found)
 
 
-@reported
+@public_call
 def clustering(graph: Graph | Placed, *, validate: bool = False, **strategies: Any) -> ClusteringResult:
     """Compute the local clustering coefficients: which part of a vertex's pairs of neighbours are joined by an edge.
 
@@ -94,7 +94,7 @@ def clustering(graph: Graph | Placed, *, validate: bool = False, **strategies: A
     return ClusteringResult(graph_of(graph), stats, coefficient)
 
 
-@reported
+@public_call
 def transitivity(graph: Graph | Placed, *, validate: bool = False, **strategies: Any) -> TransitivityResult:
     """Compute the transitivity: which part of all pairs of edges with a common end are two sides of a triangle.
 

@@ -8,7 +8,8 @@ known outside `shoal.backends`.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass, field
 from enum import IntEnum
 from typing import TYPE_CHECKING, Any, Protocol
 
@@ -35,6 +36,48 @@ class Reason(IntEnum):
     NEEDS_MEMORY = 3
     STOPPED = 4
     OVERFLOW = 5
+
+
+@dataclass
+class Position:
+    """Where a phase stands between two supersteps, whatever its devices; vertices by the graph's ids."""
+
+    superstep: int
+    num_visited: int
+    direction: int
+    has_pulled: bool
+    frontier: np.ndarray | None  # all vertices, if None
+    kept: list[np.ndarray] = field(default_factory=list)  # frontiers before this one that a replay will need
+
+
+@dataclass
+class Capture:
+    """A run between two supersteps as one process sees it: what its own devices' vertices have, and where it stands."""
+
+    ids: np.ndarray | None  # of the vertices; all of them in order, if None
+    fields: Iterable[tuple[str, np.ndarray]]  # of vertices; each is made when it is asked for
+    scalars: dict[str, np.ndarray]
+    position: Position
+
+
+class Ranks(Protocol):
+    """The processes of a job, as one of them sees them."""
+
+    rank: int
+    size: int
+
+    def gather_text(self, text: str) -> list[str]:
+        """Return the texts of all of them; each must ask."""
+
+
+class Alone:
+    """A process that has no others."""
+
+    rank, size = 0, 1
+
+    def gather_text(self, text: str) -> list[str]:
+        """Return the text."""
+        return [text]
 
 
 class Device(Protocol):
@@ -142,6 +185,16 @@ class Run(Protocol):
         """What tells, when asked, the bytes from each of several devices to each; None where they are not counted."""
 
 
+class CapturedRun(Run, Protocol):
+    """A run that comes back between supersteps when it is asked to."""
+
+    def come_back(self, num_supersteps: int, clock: int | None) -> None:
+        """Come back after so many supersteps, or at a clock in nanoseconds, with `Reason.BUDGET`; asked each time."""
+
+    def come_back_now(self) -> None:
+        """Come back after the superstep under way; asked from anywhere."""
+
+
 class Session(Protocol):
     """A program's state on its devices, from its first phase to its last."""
 
@@ -158,10 +211,28 @@ class Session(Protocol):
         """End, with the device's own arrays as the fields of vertices in the state; scalars are on the host."""
 
 
+class CapturingSession(Session, Protocol):
+    """A session that can tell where a run stands, and begin there."""
+
+    def begin_phase(
+        self, number: int, frontier: np.ndarray | None, allowances: Sequence[Allowance],
+        position: Position | None = None,
+    ) -> Run:  # fmt: skip
+        """Return a run of one phase, ready to begin, or with a position to go on."""
+
+    def capture(self, run: Any) -> Capture:
+        """Return what is needed to go on with a run that came back between two supersteps."""
+
+
 class Backend(Protocol):
     """Devices of one kind."""
 
     kind: str
+    captures: bool  # its sessions can tell where a run stands, and begin there
+
+    @property
+    def ranks(self) -> Ranks:
+        """The processes that run together."""
 
     def make_devices(self, spec: DeviceSpec) -> Sequence[Device]:
         """Return the devices that are asked for."""

@@ -37,6 +37,10 @@ EXAMPLES: dict[str, tuple[str, ...]] = {
     "msf": ("shoal msf graph.shoal --output forest.csv",),
     "core": ("shoal core graph.shoal --output cores.parquet",),
     "kcore": ("shoal kcore graph.shoal --k 3",),
+    "resume": (
+        "shoal pagerank follows.txt.gz --checkpoint ranks --checkpoint-every 5min --output ranks.parquet",
+        "shoal resume ranks --devices cpu:4",
+    ),
     "report": ("shoal report run.json --output run.html",),
     "compare": ("shoal compare run.json two.json",),
     "convert": ("shoal convert follows.txt.gz follows.shoal --symmetrize --optimize",),

@@ -75,7 +75,8 @@ def run_algorithm(
         if run.shards is not None:
             there = shoal.place(graph, run.devices, shards=run.shards)
             arguments["devices"] = there.devices
-        result = ALGORITHMS[algorithm](there, **arguments, validate=run.validate, report=run.report)
+        given = {"validate": run.validate, "report": run.report, **run.keeping()}
+        result = ALGORITHMS[algorithm](there, **arguments, **given)
         logger.info("%s: %s", algorithm, result.stats)
         logger.debug("%s ran with %s", algorithm, result.stats.config)
         if run.output is not None:

@@ -28,6 +28,7 @@ INTERRUPTED = 130  # what a shell reports for a process that SIGINT ended
 _READING = "Reading the graph"
 _RUNNING = "Running"
 _DEVICES = "Many devices"
+_KEEPING = "Checkpoints"
 _OUTPUT = "Output"
 _SETTINGS = "Settings"
 
@@ -166,6 +167,23 @@ class RunOptions:
     stats: Annotated[str, typer.Option(help="full (a row per superstep) or totals.", rich_help_panel=_RUNNING)] = (
         DEFAULT.stats
     )
+    checkpoint: Annotated[
+        str | None,
+        typer.Option(
+            metavar="DIR",
+            help="Keep in a folder what is done, so that `shoal resume DIR` can go on.",
+            rich_help_panel=_KEEPING,
+        ),
+    ] = None
+    checkpoint_every: Annotated[
+        str | None,
+        typer.Option(
+            metavar="N|TIME",
+            help="How often: a number of supersteps, or a time such as 30s or 5min (60s).",
+            rich_help_panel=_KEEPING,
+        ),
+    ] = None
+    resume: Annotated[bool, typer.Option("--resume", help="Go on from --checkpoint.", rich_help_panel=_KEEPING)] = False
     validate: Annotated[
         bool, typer.Option("--validate", help="Check the result's properties.", rich_help_panel=_RUNNING)
     ] = False
@@ -189,6 +207,10 @@ class RunOptions:
         chosen = {name: getattr(self, name) for name in sorted(CONFIG_NAMES - {"output"})}
         RunConfig(**chosen)
         return chosen
+
+    def keeping(self) -> dict[str, Any]:
+        """Return the arguments about checkpoints."""
+        return {"checkpoint": self.checkpoint, "checkpoint_every": self.checkpoint_every, "resume": self.resume}
 
 
 def expanded(command: Callable[..., None]) -> Callable[..., None]:

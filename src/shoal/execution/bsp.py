@@ -16,10 +16,12 @@ import numpy as np
 
 from shoal.backends import find_backend
 from shoal.backends.base import Backend, Reason, Run, Shard
+from shoal.checkpoint.record import current_record
 from shoal.config import RunConfig, parse_bytes
 from shoal.errors import Allocating, ProgramError
 from shoal.execution.binding import begin
 from shoal.execution.choices import explain
+from shoal.execution.keeping import Keeper, run_recorded
 from shoal.execution.plans import Plan, plan_of
 from shoal.machine import base_folder
 from shoal.placement import Placed
@@ -53,11 +55,15 @@ def execute(program: Program, placed: Placed, config: RunConfig, arguments: dict
         state, frontier = begin(program, plan.fields, plan.dtypes, placed.graph, shards[0].device, arguments)
     run = _Run(plan, shards, config, title, budgets, [Trace(keeps_rows=config.stats == "full") for _ in shards])
     began = time.perf_counter()
-    if placed.graph.num_vertices:
+    backend, record = find_backend(placed.kind), current_record()
+    if placed.graph.num_vertices == 0:
+        if config.output == "device":
+            _upload(plan, shards[0], state)
+    elif record is None:
         with Allocating(title + ":", "the buffers of the run"):
-            run.go(find_backend(placed.kind), state, frontier)
-    elif config.output == "device":
-        _upload(plan, shards[0], state)
+            run.go(backend, state, frontier)
+    else:
+        began -= run_recorded(record, run, backend, state, frontier)
     seconds = time.perf_counter() - began
     peaks = [budget.num_bytes + peak for budget, peak in zip(budgets, run.peaks, strict=True)]
     total = sum(peaks) + _bytes_beside(plan, shards, state)
@@ -113,8 +119,13 @@ class _Run:
         if plan.choices.stealing == "frontier":
             self.thefts = np.zeros((len(shards), len(shards)), np.int64)
 
-    def go(self, backend: Backend, state: dict[str, Any], frontier: np.ndarray | None) -> None:
-        """Run the phases in order; the state is that of all vertices, at the begin and at the end."""
+    def go(
+        self, backend: Backend, state: dict[str, Any], frontier: np.ndarray | None, keeper: Keeper | None = None
+    ) -> None:
+        """Run the phases in order; the state is that of all vertices, at the begin and at the end.
+
+        With a keeper the first phase may be a later one, in the middle of which an earlier run stood.
+        """
         plan, config = self.plan, self.config
         schedule = None
         if plan.choices.communication is not None:
@@ -123,12 +134,15 @@ class _Run:
             self.shards, plan.fields, plan.phases, schedule, state, (config.do_a, config.do_b), self.title, self.scheme
         )
         for number, (phase, _) in enumerate(plan.phases):
+            if keeper is not None and keeper.is_over(number):
+                continue
             allowances = [Allowance(self.scheme, self._factor(number), budget) for budget in self.budgets]
-            run = session.begin_phase(number, None if phase.begin == "all" else frontier, allowances)
+            begin: Any = session.begin_phase if keeper is None else keeper.beginning(session)
+            run = begin(number, None if phase.begin == "all" else frontier, allowances)
             if phase.max_supersteps == 0 or run.is_empty:
                 session.skip_phase()
             else:
-                self._run_to_the_end(number, run)
+                self._run_to_the_end(number, run, keeper)
                 if len(self.shards) > 1:
                     self.traffic.append(run.traffic)
                 if self.thefts is not None:
@@ -153,15 +167,19 @@ class _Run:
     def _key(self, number: int) -> str:
         return f"{self.title} {number} {len(self.shards)}"
 
-    def _run_to_the_end(self, number: int, run: Run) -> None:
+    def _run_to_the_end(self, number: int, run: Run, keeper: Keeper | None) -> None:
         phase = self.plan.phases[number][0]
         before = self.traces[0].num_supersteps
         reason = Reason.RUNNING
         while reason != Reason.DONE:
+            if keeper is not None:
+                keeper.ask(run)
             reason = run.resume()
             for chunks, trace in zip(run.take_rows(), self.traces, strict=True):
                 for rows in chunks:
                     trace.add(rows)
+            if keeper is not None:
+                keeper.look(number, run, reason, self.traces[0].num_supersteps)
             if reason == Reason.NEEDS_MEMORY:
                 run.grow()
             elif reason == Reason.OVERFLOW:

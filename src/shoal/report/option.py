@@ -1,37 +1,11 @@
 # SPDX-License-Identifier: Apache-2.0
-"""``report=`` of every algorithm and of `shoal.run`: what a call did, as a file that is there when it returns.
-
-What a file would need is asked for before the run; it is written when the call has its result.
-"""
+"""``report=`` of every algorithm and of `shoal.run`: what a call did, as a file that is there when it returns."""
 
 from __future__ import annotations
 
-import functools
-from collections.abc import Callable
-from typing import Any, TypeVar, cast
+from typing import Any
 
 from shoal.errors import ArgumentError
-
-_Call = TypeVar("_Call", bound=Callable[..., Any])
-
-
-def reported(call: _Call) -> _Call:
-    """Give a function of a graph, whose result has ``stats``, the argument ``report=``."""
-
-    @functools.wraps(call)
-    def run(*arguments: Any, **options: Any) -> Any:
-        report = options.pop("report", None)
-        if report is None:
-            return call(*arguments, **options)
-        check_report(report, options.get("stats", "full"))
-        result = call(*arguments, **options)
-        from shoal.report.targets import write_target
-
-        write_target(_record(call, arguments, options, result), "report", report)
-        return result
-
-    run.has_report = True  # type: ignore[attr-defined]
-    return cast(_Call, run)
 
 
 def check_report(report: Any, stats: str) -> None:
@@ -44,6 +18,13 @@ def check_report(report: Any, stats: str) -> None:
         raise ArgumentError(f"report={str(report)!r} does not go with stats={stats!r}: it shows every superstep; "
                             "allowed: full")  # fmt: skip
     check_target("report", report)
+
+
+def write_report(report: Any, call: Any, arguments: tuple[Any, ...], options: dict[str, Any], result: Any) -> None:
+    """Write what a call that has ended did."""
+    from shoal.report.targets import write_target
+
+    write_target(_record(call, arguments, options, result), "report", report)
 
 
 def _record(call: Any, arguments: tuple[Any, ...], options: dict[str, Any], result: Any) -> Any:

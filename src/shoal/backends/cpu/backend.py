@@ -6,7 +6,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
-from shoal.backends.base import Session, Types
+from shoal.backends.base import Alone, Session, Types
 from shoal.backends.cpu.device import CPUDevice, Shard, make_devices
 from shoal.backends.cpu.phases import LoadedPhase, load_phase
 from shoal.backends.cpu.sessions import ManyDevices, OneDevice
@@ -22,6 +22,8 @@ class CPUBackend:
     """Devices of the CPU: each has some of the machine's cores, all have its memory in common."""
 
     kind = "cpu"
+    captures = True
+    ranks = Alone()
 
     def make_devices(self, spec: DeviceSpec) -> list[CPUDevice]:
         """Return devices that share the cores of this machine, or have so many threads each."""
@@ -41,5 +43,5 @@ class CPUBackend:
         """Put a program's state on the devices of some shards; with a schedule there are several of them."""
         has_edges_room = scheme.may_have_edges_room
         if schedule is None:
-            return OneDevice(shards[0], phases, state, knobs, title, has_edges_room=has_edges_room)
+            return OneDevice(shards[0], fields, phases, state, knobs, title, has_edges_room=has_edges_room)
         return ManyDevices(shards, fields, phases, schedule, state, knobs, title, has_edges_room=has_edges_room)

@@ -37,6 +37,16 @@ class ManyRuns(RunsTogether):
         self._run_loops(None if watch is None else self.runs[0].report)
         return max([run.end() for run in self.runs])
 
+    def come_back(self, num_supersteps: int, clock: int | None) -> None:
+        """Come back after so many supersteps, or at a clock in nanoseconds: asked before each time."""
+        for run in self.runs:
+            run.come_back(num_supersteps, clock)
+
+    def come_back_now(self) -> None:
+        """Come back after the superstep under way; asked from anywhere."""
+        for run in self.runs:
+            run.come_back_now()
+
     def _run_loops(self, on_wait: Callable[[], None] | None) -> None:
         """Run the loops of all devices until they come back."""
         run_threads(self._loop, len(self.places), on_interrupt=self.stop, on_wait=on_wait)

@@ -3,12 +3,13 @@
 
 from __future__ import annotations
 
+import itertools
 import time
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from shoal.backends.base import Reason
+from shoal.backends.base import Position, Reason
 from shoal.backends.cpu.border import Border
 from shoal.backends.cpu.buffers import OUTBOX, TRACE_ROWS
 from shoal.backends.cpu.device import Shard, Workspace
@@ -40,9 +41,10 @@ class PhaseRun(LoopRun):
     def __init__(
         self, loaded: LoadedPhase, phase: Phase, shard: Shard, workspace: Workspace, state: dict[str, Any],
         frontier: np.ndarray | None, knobs: tuple[float, float], title: str, allowance: Allowance,
-        border: Border | None = None,
+        border: Border | None = None, position: Position | None = None,
     ) -> None:  # fmt: skip
         super().__init__(loaded, phase, shard, title, is_shared=border is not None)
+        self.kept = [] if position is None else [self._own(vertices) for vertices in position.kept]
         self.workspace, self.state, self.border, self.budget = workspace, state, border, allowance.budget
         self.num_threads = shard.device.threads_for(shard.graph)
         # On the caller's own thread, until it proves long.
@@ -67,7 +69,9 @@ class PhaseRun(LoopRun):
         self.own_bytes = sum([array.nbytes for array in own])
         if border is not None:
             border.make_room(source, state)
-        self._prepare(frontier)
+        self._prepare(frontier if position is None else position.frontier)
+        if position is not None:
+            self._go_on_from(position)
         self.arguments = self._arguments()
         if self.budget.limit is not None:
             self.budget.check(self.nbytes)  # memory that was not touched yet costs nothing
@@ -110,6 +114,17 @@ class PhaseRun(LoopRun):
         elif flow.uses_frontier:
             self._begin_queue(frontier)
 
+    def _own(self, vertices: np.ndarray) -> np.ndarray:
+        """Return those of some vertices that are the device's, by its own ids."""
+        part = self.shard.part
+        return vertices if part is None else part.find_owned(vertices)
+
+    def _go_on_from(self, position: Position) -> None:
+        """Count on from where an earlier run of the phase stood."""
+        control = self.control
+        control[slot.SUPERSTEP], control[slot.NUM_VISITED] = position.superstep, position.num_visited
+        control[slot.DIRECTION], control[slot.HAS_PULLED] = position.direction, position.has_pulled
+
     def _begin_shared(self, frontier: np.ndarray | None) -> np.ndarray:
         """Prepare what is there only with other devices; return the device's own part of the first frontier."""
         assert self.border is not None
@@ -132,7 +147,7 @@ class PhaseRun(LoopRun):
             self._set_room(useful if is_limited_arena else self.room, useful, num_kept=0)
             return
         self.control[slot.MAX_DEGREE] = self.shard.max_degree
-        size = int(self.control[slot.LOCAL_SIZE])
+        size = int(self.control[slot.LOCAL_SIZE]) + sum(map(len, self.kept))
         needed = graph.num_edges if frontier is None else int(graph.degree[frontier].sum())
         needed = self.shard.num_local if flow.pulls and flow.needs_queue else max(needed, size)
         wanted, least = self._rooms(size if flow.is_sliding else 0, needed)
@@ -192,17 +207,35 @@ class PhaseRun(LoopRun):
         """Write the first frontier."""
         control, workspace = self.control, self.workspace
         num_local, size = self.shard.num_local, int(control[slot.LOCAL_SIZE])
-        workspace.queue[:size] = np.arange(num_local, dtype=workspace.queue.dtype) if frontier is None else frontier
-        control[slot.END] = size
+        if self.kept:
+            self._keep_again()
+        begin = int(control[slot.BEGIN])
+        end = begin + size
+        workspace.queue[begin:end] = np.arange(num_local, dtype=workspace.queue.dtype) if frontier is None else frontier
+        control[slot.END] = end
         control[slot.NUM_VISITED] = control[slot.SIZE]
-        control[slot.OUT_BASE] = size if self.loaded.source.flow.is_sliding else self.room
+        control[slot.OUT_BASE] = end if self.loaded.source.flow.is_sliding else self.room
         control[slot.HAS_QUEUE] = 1
         if self.phase.keep:
-            workspace.levels[:2] = (0, size)
-            control[slot.HISTORY] = 1
+            workspace.levels[len(self.kept) : len(self.kept) + 2] = begin, end
+            control[slot.HISTORY] = len(self.kept) + 1
+
+    def _keep_again(self) -> None:
+        """Put the frontiers that an earlier run has kept where they were: at the begin of the queue."""
+        workspace = self.workspace
+        ends = np.cumsum([0, *map(len, self.kept)])
+        for begin, vertices in zip(ends[:-1], self.kept, strict=True):
+            workspace.queue[begin : begin + len(vertices)] = vertices
+        workspace.levels[: len(ends)] = ends
+        self.control[slot.BEGIN] = ends[-1]
 
     def _begin_replay(self) -> None:
         """Begin with the last of the frontiers kept; what the step itself makes goes behind them."""
+        if self.kept:
+            self.workspace.reserve_queue(sum(map(len, self.kept)), num_kept=0)
+            self.workspace.levels = np.empty(len(self.kept) + 1, np.int64)
+            self._keep_again()
+            self.workspace.num_levels = len(self.kept)
         control, levels = self.control, self.workspace.levels
         count = self.workspace.num_levels
         begin, end = levels[count - 1 : count + 1] if count else (0, 0)
@@ -245,6 +278,61 @@ class PhaseRun(LoopRun):
             *(() if self.border is None else self.border.arguments(source)),
         )  # fmt: skip
 
+    def come_back(self, num_supersteps: int, clock: int | None) -> None:
+        """Come back after so many supersteps, or at a clock in nanoseconds: asked before each time."""
+        self.is_inline = False  # it is not about a caller who waits
+        self.control[slot.BUDGET] = slot.UNLIMITED if clock is None else clock
+        if len(self.trace) != num_supersteps:
+            self.own_bytes -= self.trace.nbytes
+            self.trace = np.empty((num_supersteps, slot.NUM_TRACE_COLUMNS), np.int64)
+            self.own_bytes += self.trace.nbytes
+            self.arguments = self._arguments()
+
+    def come_back_now(self) -> None:
+        """Come back after the superstep under way; asked from anywhere."""
+        self.control[slot.BUDGET] = 0
+
+    def position(self) -> Position:
+        """Return where the run stands, now that it has come back between two supersteps; the device's own vertices."""
+        control, flow = self.control, self.loaded.source.flow
+        levels, queue = self.workspace.levels, self.workspace.queue
+        kept = []
+        if self.phase.keep or self.phase.begin == "replay":
+            bounds = levels[: control[slot.HISTORY] + 1].tolist()
+            kept = [self._as_global(queue[begin:end]) for begin, end in itertools.pairwise(bounds)]
+        frontier = None if self.phase.begin == "replay" else self._frontier()
+        if self.phase.keep:
+            kept.pop()  # it is the frontier
+        is_everything = not (flow.uses_frontier or flow.ordered is not None)
+        return Position(
+            int(control[slot.SUPERSTEP]), int(control[slot.NUM_VISITED]), int(control[slot.DIRECTION]),
+            bool(control[slot.HAS_PULLED]), None if is_everything or frontier is None else self._as_global(frontier),
+            kept,
+        )  # fmt: skip
+
+    def state_by_name(self) -> dict[str, Any]:
+        """Return the fields; of two that change places each has the other's array in every second superstep."""
+        state = dict(self.state)
+        if self.control[slot.SWAPPED] & 1:
+            for left, right in self.loaded.source.swaps:
+                state[left], state[right] = state[right], state[left]
+        return state
+
+    def _frontier(self) -> np.ndarray:
+        """Return the frontier, or what waits to be visited by priority, by the device's ids."""
+        control, workspace = self.control, self.workspace
+        if self.loaded.source.flow.ordered is not None:
+            return vertices_of((workspace.bitmap_a | workspace.bitmap_b) & self.shard.owned_bits)
+        if control[slot.HAS_QUEUE]:
+            return workspace.queue[control[slot.BEGIN] : control[slot.END]]
+        front = workspace.bitmap_b if control[slot.SWAPPED] & 1 else workspace.bitmap_a
+        return vertices_of(front & self.shard.owned_bits)
+
+    def _as_global(self, vertices: np.ndarray) -> np.ndarray:
+        """Return vertices by the graph's ids."""
+        global_ids = None if self.shard.part is None else self.shard.part.global_ids
+        return vertices.copy() if global_ids is None else global_ids[vertices]
+
     def end(self) -> Reason:
         """Take over what the loop has left, and return why it came back."""
         control = self.control
@@ -252,9 +340,8 @@ class PhaseRun(LoopRun):
         control[slot.TRACE_ROWS] = 0
         self.workspace.num_levels = int(control[slot.HISTORY])
         reason = Reason(int(control[slot.REASON]))
-        if reason == Reason.DONE and control[slot.SWAPPED] & 1:
-            for left, right in self.loaded.source.swaps:
-                self.state[left], self.state[right] = self.state[right], self.state[left]
+        if reason == Reason.DONE:
+            self.state.update(self.state_by_name())
         if self.is_inline and reason != Reason.DONE and control[slot.STARTED] >= control[slot.BUDGET]:
             self._move_to_thread()
         if self.watch is not None and self.watch.is_due:  # of many short runs each is too short to be reported
@@ -331,6 +418,11 @@ class PhaseRun(LoopRun):
         others = [] if self.border is None else self.border.buffers()
         others += [self.blocks, self.links, self.bins, self.published] if self.has_blocks else []
         return self.workspace.nbytes + self.own_bytes + sum(array.nbytes for array in others)
+
+
+def vertices_of(bitmap: np.ndarray) -> np.ndarray:
+    """Return the vertices of a bitmap, ascending."""
+    return np.flatnonzero(np.unpackbits(bitmap.view(np.uint8), bitorder="little"))
 
 
 def set_bits(bitmap: np.ndarray, num_vertices: int, vertices: np.ndarray | None) -> None:

@@ -7,10 +7,12 @@ Of several devices each has the values of its own vertices and of the copies it 
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from shoal.backends.base import Capture, Position
 from shoal.backends.cpu.border import Border, Shared
 from shoal.backends.cpu.device import Shard
 from shoal.backends.cpu.kernels.distribution import put_rows, take_rows
@@ -36,22 +38,31 @@ class OneDevice:
     """A program on one device, which has its whole state."""
 
     def __init__(
-        self, shard: Shard, phases: Phases, state: dict[str, Any], knobs: tuple[float, float], title: str,
-        *, has_edges_room: bool,
+        self, shard: Shard, fields: dict[str, Field], phases: Phases, state: dict[str, Any],
+        knobs: tuple[float, float], title: str, *, has_edges_room: bool,
     ) -> None:  # fmt: skip
-        self.shard, self.phases, self.state, self.knobs, self.title = shard, phases, state, knobs, title
+        self.shard, self.fields, self.phases, self.state = shard, fields, phases, state
+        self.knobs, self.title = knobs, title
         self.workspace = shard.acquire_workspace(has_edges_room=has_edges_room)
 
     def begin_phase(
-        self, number: int, frontier: np.ndarray | None, allowances: Sequence[Allowance]
-    ) -> PhaseRun | WorklistRun:
-        """Return a run of one phase, ready to begin."""
+        self, number: int, frontier: np.ndarray | None, allowances: Sequence[Allowance],
+        position: Position | None = None,
+    ) -> PhaseRun | WorklistRun:  # fmt: skip
+        """Return a run of one phase, ready to begin or to go on."""
         phase, code = self.phases[number]
         if code.source.is_asynchronous:
             return WorklistRun(code, phase, self.shard, self.workspace, self.state, frontier, self.title, allowances[0])
         return PhaseRun(
-            code, phase, self.shard, self.workspace, self.state, frontier, self.knobs, self.title, allowances[0]
-        )
+            code, phase, self.shard, self.workspace, self.state, frontier, self.knobs, self.title, allowances[0],
+            position=position,
+        )  # fmt: skip
+
+    def capture(self, run: PhaseRun) -> Capture:
+        """Return what is needed to go on with a run that came back between two supersteps."""
+        state = run.state_by_name()
+        vertices = [name for name, declared in self.fields.items() if isinstance(declared, Vertex)]
+        return Capture(None, ((name, state[name]) for name in vertices), scalars_of(self.fields, state), run.position())
 
     def skip_phase(self) -> None:
         """Note that there is nothing to replay, nor of an earlier run's phases."""
@@ -135,12 +146,15 @@ class ManyDevices:
         """Return the fields of vertices that are a device's own copies."""
         return [name for name in self.vertex_names if own[name] is not state[name]]
 
-    def begin_phase(self, number: int, frontier: np.ndarray | None, allowances: Sequence[Allowance]) -> ManyRuns:
-        """Return a run of one phase, ready to begin on all devices."""
+    def begin_phase(
+        self, number: int, frontier: np.ndarray | None, allowances: Sequence[Allowance],
+        position: Position | None = None,
+    ) -> ManyRuns:  # fmt: skip
+        """Return a run of one phase, ready to begin or to go on, on all devices."""
         phase, code = self.phases[number]
         source = code.source
         assert source.flow.sharing is not None
-        if number > 0:
+        if number > 0 and position is None:  # else all copies are what the whole state says
             self._refresh_copies(source.flow.sharing)
         self._empty_copies(source.flow.sharing)
         if source.is_asynchronous:
@@ -155,6 +169,7 @@ class ManyDevices:
             PhaseRun(
                 code, phase, shard, workspace, own, frontier, self.knobs, self.title,
                 allowance.beside(shared.bytes_of(part.device)), Border(shard, shared, shares_own, workspace, have),
+                position,
             )
             for part, (shard, workspace, own, allowance, have) in zip(self.parts, devices, strict=True)
         ]  # fmt: skip
@@ -172,6 +187,18 @@ class ManyDevices:
     def _together(self, runs: list[PhaseRun], shared: Shared) -> ManyRuns:
         """Return the runs of all devices as one."""
         return ManyRuns(runs, shared)
+
+    def capture(self, runs: ManyRuns) -> Capture:
+        """Return what is needed to go on with a run that came back between two supersteps."""
+        states = [run.state_by_name() for run in runs.runs]
+        fields = ((name, self._owned_values(name, states)) for name in self.vertex_names)
+        ids = np.concatenate([part.owned_ids for part in self.parts])
+        positions = [run.position() for run in runs.runs]
+        return Capture(ids, fields, scalars_of(self.fields, states[0]), join_positions(positions))
+
+    def _owned_values(self, name: str, states: Sequence[dict[str, Any]]) -> np.ndarray:
+        """Return the owners' values of a field, one device's behind the other's."""
+        return np.concatenate([state[name][part.owned] for part, state in zip(self.parts, states, strict=True)])
 
     def _begin_worklists(
         self, code: LoadedPhase, phase: Phase, frontier: np.ndarray | None, allowances: Sequence[Allowance]
@@ -226,6 +253,21 @@ class ManyDevices:
             shard.release_workspace(workspace)
 
     hand_over = end  # a CPU's arrays are the host's
+
+
+def scalars_of(fields: dict[str, Field], state: dict[str, Any]) -> dict[str, np.ndarray]:
+    """Return the values that are the same on all devices."""
+    return {name: state[name] for name, declared in fields.items() if isinstance(declared, Scalar)}
+
+
+def join_positions(positions: Sequence[Position]) -> Position:
+    """Return where several devices stand together; they agree on all but whose vertices are whose."""
+    first = positions[0]
+    frontier = None
+    if first.frontier is not None:
+        frontier = np.concatenate([position.frontier for position in positions if position.frontier is not None])
+    kept = [np.concatenate(pieces) for pieces in zip(*(position.kept for position in positions), strict=True)]
+    return replace(first, frontier=frontier, kept=kept)
 
 
 def _copy_rows(

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from shoal.backends.base import Session, Types
+from shoal.backends.base import Alone, Session, Types
 from shoal.backends.cuda.channels import Channels, Ends
 from shoal.backends.cuda.device import CUDADevice, Shard, find_devices, in_whole_words
 from shoal.backends.cuda.hubs import HubOrder, hub_bytes, moved_fields
@@ -30,6 +30,8 @@ class CUDABackend:
     """NVIDIA GPUs."""
 
     kind = "cuda"
+    captures = False  # what a phase has kept lies in the GPU's memory
+    ranks = Alone()
 
     def make_devices(self, spec: DeviceSpec) -> list[CUDADevice]:
         """Return the GPUs that are asked for."""

@@ -62,6 +62,7 @@ class MPIBackend:
     """CPU devices of all processes of an MPI job."""
 
     kind = "mpi"
+    captures = True
 
     def __init__(self) -> None:
         self.lock = threading.Lock()
@@ -69,6 +70,11 @@ class MPIBackend:
     @cached_property
     def _cpu(self) -> CPUBackend:
         return CPUBackend()
+
+    @property
+    def ranks(self) -> Fleet:
+        """The processes of the job."""
+        return find_fleet()
 
     def make_devices(self, spec: DeviceSpec) -> list[RankDevice]:
         """Return the devices of all ranks, in the ranks' order; a rank's share the cores that it has."""

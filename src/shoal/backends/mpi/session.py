@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from shoal.arrays import read_only
-from shoal.backends.base import Reason
+from shoal.backends.base import Position, Reason
 from shoal.backends.cpu.border import Shared
 from shoal.backends.cpu.device import Shard
 from shoal.backends.cpu.many_runs import ManyRuns
@@ -139,11 +139,14 @@ class RankSession(ManyDevices):
         own = mail_sizes(self.parts, self.schedule)[[part.device for part in self.parts]]
         return np.concatenate(self.fleet.gather(own))
 
-    def begin_phase(self, number: int, frontier: np.ndarray | None, allowances: Sequence[Allowance]) -> ManyRuns:
-        """Return a run of one phase, ready to begin on this rank's devices."""
+    def begin_phase(
+        self, number: int, frontier: np.ndarray | None, allowances: Sequence[Allowance],
+        position: Position | None = None,
+    ) -> ManyRuns:  # fmt: skip
+        """Return a run of one phase, ready to begin or to go on, on this rank's devices."""
         here = [allowances[part.device] for part in self.parts]
         with self.fleet.telling():
-            return super().begin_phase(number, frontier, here)
+            return super().begin_phase(number, frontier, here, position)
 
     def _make_shared(self, source: Any) -> SharedByRanks:
         return SharedByRanks(self, source)
