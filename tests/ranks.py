@@ -2,31 +2,23 @@
 """Scripts on the ranks of an MPI job on this machine, with this shoal."""
 
 import os
-import shutil
 import subprocess
 import sys
 from pathlib import Path
 
 from processes import SOURCES
+from shoal.commands.launching import find_launcher
 
 TESTS = Path(__file__).parent
 #: Far more than a job here takes, so that one that hangs is a failure and not the end of the test run.
 PATIENCE_SECONDS = 600
 
 
-def find_mpiexec():
-    """Return the launcher that belongs to this Python's MPI, or else the machine's."""
-    beside = Path(sys.executable).with_name("mpiexec")
-    found = str(beside) if beside.exists() else shutil.which("mpiexec")
-    assert found is not None, "there is no mpiexec; pip install 'shoal[mpi]' brings one"
-    return found
-
-
 def start_job(num_ranks, path, *arguments, **environment):
     """Start a script on so many ranks."""
     paths = os.pathsep.join(filter(None, [str(SOURCES), str(TESTS), os.environ.get("PYTHONPATH")]))
     variables = {**os.environ, "PYTHONPATH": paths, "PYTHONDONTWRITEBYTECODE": "1", **environment}
-    command = [find_mpiexec(), "-n", str(num_ranks), sys.executable, "-u", str(path), *map(str, arguments)]
+    command = [find_launcher(), "-n", str(num_ranks), sys.executable, "-u", str(path), *map(str, arguments)]
     return subprocess.Popen(command, env=variables, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
 
 

@@ -232,7 +232,7 @@ def test_a_command_that_was_ended_goes_on(tmp_path, monkeypatch, how):
     _, errors = process.communicate(timeout=60)
     if how == signal.SIGTERM:
         assert process.returncode == 143
-        assert "shoal resume kept" in errors
+        assert f"shoal resume {tmp_path / 'kept'}" in errors
     assert not (tmp_path / "out.parquet").exists()
     monkeypatch.chdir(tmp_path.parent)  # paths are as they were seen from the command's folder
     assert main(["resume", str(tmp_path / "kept"), "--devices", "cpu:2"]) == 0

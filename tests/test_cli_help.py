@@ -17,8 +17,8 @@ from shoal.config import AXES
 
 pytestmark = pytest.mark.host_only("about the command line")
 
-#: What takes minutes is parsed and not run.
-SLOW = ("bench", "compile")
+#: What takes minutes, and what goes on with something that did not end, is parsed and not run.
+SLOW = ("bench", "compile", "resume")
 
 
 def leaves(command, names=()):

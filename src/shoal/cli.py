@@ -21,6 +21,7 @@ from shoal.commands import (
     compiling,
     files,
     generators,
+    launching,
     machine,
     partition,
     plan,
@@ -87,6 +88,13 @@ for name, command, panel in (
     ("bench", benchmark.bench, _REST),
 ):
     app.command(name, rich_help_panel=panel, epilog=epilog(name))(command)
+# All that stands behind its own options is another command's.
+app.command(
+    "mpi-run",
+    rich_help_panel=_RUNS,
+    epilog=epilog("mpi-run"),
+    context_settings={"ignore_unknown_options": True, "allow_interspersed_args": False},
+)(launching.mpi_run)
 app.add_typer(generators.app, name="generate", rich_help_panel=_FILES)
 
 

@@ -122,6 +122,17 @@ class CheckpointFolder:
 CALL = "call.json"
 
 
+def how_to_go_on(path: str, command: str = "shoal resume") -> str:
+    """Return in words how the call of a folder is resumed."""
+    try:
+        is_command = read_json(os.path.join(path, CALL)).get("command") is not None
+    except FileFormatError as error:
+        return str(error)
+    if is_command:
+        return f"go on from its last checkpoint with: {command} {path}"
+    return f"go on by making the same call again, with checkpoint={path!r} and resume=True"
+
+
 def _piece(folder: str, rank: int) -> str:
     return os.path.join(folder, f"rank-{rank}.arrays")
 

@@ -25,9 +25,19 @@ import numpy as np
 
 from shoal.backends.base import Capture, Position, Ranks
 from shoal.checkpoint.call import Call
-from shoal.checkpoint.folder import CALL, NUM_KEPT, Arrays, CheckpointFolder, Content, read_json, write_json
+from shoal.checkpoint.folder import (
+    CALL,
+    NUM_KEPT,
+    Arrays,
+    CheckpointFolder,
+    Content,
+    how_to_go_on,
+    read_json,
+    write_json,
+)
 from shoal.checkpoint.pace import Pace
 from shoal.errors import ArgumentError, FileFormatError, ShoalError
+from shoal.machine import tell_job
 
 logger = logging.getLogger("shoal")
 
@@ -120,6 +130,7 @@ class Record:
                                 "or name another folder")  # fmt: skip
         else:
             write_json(place, self.call.to_dict())
+        tell_job("checkpoint", path)
 
     def _read_if_whole(self, kind: str, number: int) -> Content | None:
         """Return what is in a folder; None, and say so, if any process finds that it is damaged."""
@@ -193,8 +204,7 @@ class Record:
         self.seconds += time.monotonic() - began
         self.pace.saved()
         if self.is_ending:
-            raise EndedEarlyError(f"ended as asked; a checkpoint is in {self.path}, and the call goes on from it with: "
-                             f"shoal resume {self.path}")  # fmt: skip
+            raise EndedEarlyError(f"ended as asked; {how_to_go_on(self._folder.path)}")
 
     def end_run(self, program: str, fields: Arrays, scalars: Arrays, seconds: float) -> None:
         """Keep what a run has left, and drop its snapshots."""
@@ -214,7 +224,7 @@ class Record:
                 os.unlink(os.path.join(self._folder.path, _LOCK))
             self._folder.remove_all()
         elif self._folder is not None and self._folder.entries("snapshot") and not self.is_ending:
-            logger.warning("the call did not end; it goes on from its last checkpoint with: shoal resume %s", self.path)
+            logger.warning("the call did not end; %s", how_to_go_on(self._folder.path))
         if self._lock is not None:
             os.close(self._lock)
             self._lock = None

@@ -17,11 +17,12 @@ from collections.abc import Iterator, Mapping
 from typing import Any
 
 from shoal.errors import ArgumentError, FileFormatError, check_choice
+from shoal.machine import JOB_FOLDER, JOB_TIMEOUT
 
 FILE = "shoal.toml"
 PREFIX = "SHOAL_"
-#: Variables with this prefix that are no options: where compiled code is kept, and two of shoal's own tests.
-OTHER_VARIABLES = ("SHOAL_CACHE_DIR", "SHOAL_DATA", "SHOAL_TEST_PRODUCT")
+#: Variables with this prefix that are no options: where compiled code is kept, an MPI job's, two of shoal's own tests.
+OTHER_VARIABLES = ("SHOAL_CACHE_DIR", JOB_FOLDER, JOB_TIMEOUT, "SHOAL_DATA", "SHOAL_TEST_PRODUCT")
 #: What says where settings are cannot itself stand in a file.
 _CONFIG = "config"
 _ORIGINS = "shoal.origins"

@@ -14,6 +14,7 @@ import contextlib
 import functools
 import os
 import socket
+import sys
 import time
 from collections.abc import Iterator, Sequence
 from typing import Any
@@ -21,7 +22,7 @@ from typing import Any
 import numpy as np
 
 from shoal.errors import ArgumentError, ShoalError
-from shoal.machine import import_mpi
+from shoal.machine import JOB_TIMEOUT, import_mpi, tell_job
 
 #: Unless SHOAL_RANK_TIMEOUT says otherwise.
 TIMEOUT_SECONDS = 30.0
@@ -33,6 +34,7 @@ _WORDS_PER_TIMEOUT = 6
 _LOOKING_SECONDS = 1e-3
 _SLEEP_SECONDS = 5e-5
 _NEWS_BYTES = 4096
+GIVEN_UP = 3  # the exit status of a job that a silent rank has ended
 _ALIVE, _FAILED = b"A", b"F"
 _NEWS, _DATA = 1, 2  # tags
 
@@ -52,6 +54,7 @@ class Fleet:
         self.ranks_here = node.size  # that share this machine's cores
         node.Free()
         self.failure: str | None = None  # why nothing more can be told
+        self.is_given_up = False  # a rank is silent: it will not come to the end of MPI either
         self.hosts: list[str] = self.comm.allgather(socket.gethostname())
         self._inbox = np.zeros(_NEWS_BYTES, np.uint8)
         self._coming = self._listen()
@@ -59,23 +62,28 @@ class Fleet:
         now = time.monotonic()
         self._heard = [now] * self.size
         self._spoke = now
+        tell_job(f"rank-{self.rank}", self.hosts[self.rank])
         atexit.register(self._close)  # before MPI's own end, which was registered before
 
     def _close(self) -> None:
-        """Listen no more."""
+        """Listen no more; where a rank is silent, end the job, which at its end would wait for it."""
+        if self.is_given_up:
+            sys.stdout.flush()
+            sys.stderr.flush()
+            self.mpi.COMM_WORLD.Abort(GIVEN_UP)
         self._coming.Cancel()
         self._coming.Wait()
 
     @property
     def timeout_seconds(self) -> float:
         """After how long a silent rank is given up."""
-        text = os.environ.get("SHOAL_RANK_TIMEOUT") or str(TIMEOUT_SECONDS)
+        text = os.environ.get(JOB_TIMEOUT) or str(TIMEOUT_SECONDS)
         try:
             seconds = float(text)
         except ValueError:
             seconds = 0.0
         if not 0 < seconds < float("inf"):
-            raise ArgumentError(f"SHOAL_RANK_TIMEOUT={text!r} is not allowed; it must be a number of seconds above 0")
+            raise ArgumentError(f"{JOB_TIMEOUT}={text!r} is not allowed; it must be a number of seconds above 0")
         return seconds
 
     def name_of(self, rank: int) -> str:
@@ -108,6 +116,7 @@ class Fleet:
         if silent:
             names = ", ".join(map(self.name_of, silent))
             self.failure = f"{names} was not heard of for {limit:g} seconds"
+            self.is_given_up = True
             raise RankError(f"the run ended: {self.failure}")
 
     def _listen(self) -> Any:
