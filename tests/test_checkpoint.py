@@ -77,6 +77,27 @@ def test_runs_that_have_ended_are_not_run_again(place):
     assert 0 < rest.stats.num_supersteps < whole.stats.num_supersteps * 2 / 3
 
 
+ASYNCHRONOUS = {
+    "sssp": lambda graph, **how: shoal.sssp(graph, 0, execution="async", priority="none", **how).distance,
+    "pagerank": lambda graph, **how: shoal.pagerank(graph, execution="async", tolerance=1e-10, **how).rank,
+}
+
+
+@pytest.mark.parametrize("name", ASYNCHRONOUS)
+@pytest.mark.parametrize(("first", "then"), [("cpu:1x1", "cpu:3"), ("cpu:3", "cpu:1x1"), ("cpu:2", "cpu:4")])
+def test_it_goes_on_without_supersteps(place, name, first, then):
+    grid = shoal.generate.grid(300, 300, drop=0.1, seed=2, weights=(1, 9))
+    options = {"checkpoint": place, "checkpoint_every": "0.01s"}
+    assert begin_and_crash(ASYNCHRONOUS[name], 1, graph=grid, devices=first, **options)
+    found = ASYNCHRONOUS[name](grid, devices=then, resume=True, **options | {"checkpoint_every": "0.1s"})
+    np.testing.assert_allclose(found, ASYNCHRONOUS[name](grid, devices="cpu:1x1"), rtol=1e-5)
+
+
+def test_without_supersteps_there_are_none_to_count(place):
+    with pytest.raises(ArgumentError, match="checkpoint_every=3 counts supersteps"):
+        shoal.bfs(shoal.generate.grid(3, 3), 0, execution="async", checkpoint=place, checkpoint_every=3)
+
+
 def test_two_snapshots_are_kept(place):
     grid = shoal.generate.grid(30, 30)
     assert begin_and_crash(

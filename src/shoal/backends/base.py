@@ -66,8 +66,11 @@ class Ranks(Protocol):
     rank: int
     size: int
 
-    def gather_text(self, text: str) -> list[str]:
-        """Return the texts of all of them; each must ask."""
+    def gather_text(self, text: str, *, is_opening: bool = False) -> list[str]:
+        """Return the texts of all of them; each must ask, at an opening as late as it likes."""
+
+    def do(self, work: Callable[[], Any]) -> Any:
+        """Return what some work returns that takes long, and let the others know meanwhile that this one is alive."""
 
 
 class Alone:
@@ -75,9 +78,13 @@ class Alone:
 
     rank, size = 0, 1
 
-    def gather_text(self, text: str) -> list[str]:
+    def gather_text(self, text: str, *, is_opening: bool = False) -> list[str]:
         """Return the text."""
         return [text]
+
+    def do(self, work: Callable[[], Any]) -> Any:
+        """Return what the work returns."""
+        return work()
 
 
 class Device(Protocol):

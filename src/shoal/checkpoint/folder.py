@@ -21,6 +21,7 @@ import shutil
 import zlib
 from collections.abc import Iterable
 from dataclasses import dataclass
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -65,25 +66,25 @@ class CheckpointFolder:
     def write(self, kind: str, number: int, facts: dict[str, Any], arrays: Iterable[tuple[str, np.ndarray]]) -> None:
         """Write a snapshot or run: every process its own arrays, one of them what all have in common."""
         ranks, target = self.ranks, self.name_of(kind, number)
-        partial = target + _PARTIAL
+        unfinished = target + _PARTIAL
         try:
             token = ""
             if ranks.rank == 0:
-                shutil.rmtree(partial, ignore_errors=True)
-                os.mkdir(partial)
+                shutil.rmtree(unfinished, ignore_errors=True)
+                os.mkdir(unfinished)
                 token = secrets.token_hex(8)
             token = ranks.gather_text(token)[0]
-            entry = write_arrays(_piece(partial, ranks.rank), token, ranks.rank, arrays)
+            entry = ranks.do(lambda: write_arrays(_piece(unfinished, ranks.rank), token, ranks.rank, arrays))
             entries = [json.loads(text) for text in ranks.gather_text(json.dumps(entry))]
             if ranks.rank == 0:
-                write_json(os.path.join(partial, MANIFEST), {"token": token, "pieces": entries, "facts": facts})
-                sync_folder(partial)
+                write_json(os.path.join(unfinished, MANIFEST), {"token": token, "pieces": entries, "facts": facts})
+                sync_folder(unfinished)
                 shutil.rmtree(target, ignore_errors=True)
-                os.rename(partial, target)
+                os.rename(unfinished, target)
                 sync_folder(self.path)
             ranks.gather_text("")  # nobody goes on before it is there
         except OSError as error:
-            shutil.rmtree(partial, ignore_errors=True)
+            shutil.rmtree(unfinished, ignore_errors=True)
             raise ShoalError(
                 f"checkpoint={self.path!r} cannot be written: {error.strerror or error}; what was there is as it was"
             ) from error
@@ -94,7 +95,10 @@ class CheckpointFolder:
         manifest = read_json(os.path.join(path, MANIFEST))
         try:
             token, facts, entries = manifest["token"], manifest["facts"], manifest["pieces"]
-            pieces = [read_arrays(_piece(path, rank), token, rank, entry) for rank, entry in enumerate(entries)]
+            pieces = [
+                self.ranks.do(partial(read_arrays, _piece(path, rank), token, rank, entry))
+                for rank, entry in enumerate(entries)
+            ]
         except (KeyError, TypeError, AttributeError) as error:
             raise FileFormatError(f"{path}: the manifest is not that of a checkpoint: {error}") from None
         return Content(facts, pieces)

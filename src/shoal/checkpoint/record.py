@@ -104,7 +104,7 @@ class Record:
                 self._take(folder)
             except ShoalError as error:
                 problem = str(error)
-        problem = ranks.gather_text(problem)[0]
+        problem = ranks.gather_text(problem, is_opening=True)[0]
         if problem:
             raise ArgumentError(problem)
 

@@ -30,6 +30,9 @@ def run_recorded(
     if not backend.captures:
         raise ArgumentError(f"checkpoint={record.path!r} is not possible on {backend.kind}: what a phase has kept lies "
                             "in the GPU's memory; allowed: cpu and mpi devices")  # fmt: skip
+    if run.config.execution == "async" and record.pace.supersteps is not None:
+        raise ArgumentError(f"checkpoint_every={record.pace.supersteps} counts supersteps, and execution='async' has "
+                            "none; allowed: a time, as '30s' or '5min'")  # fmt: skip
     graph = run.shards[0].graph
     begin = record.begin_run(run.title, graph, backend.ranks)
     if begin is not None:

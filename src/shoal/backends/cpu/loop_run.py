@@ -49,6 +49,14 @@ class LoopRun(abc.ABC):
         self.control[slot.REASON] = 0
         self.control[slot.STARTED] = time.monotonic_ns()
 
+    def come_back(self, num_supersteps: int, clock: int | None) -> None:
+        """Come back at a clock in nanoseconds, and after so many supersteps if there are any."""
+        self.control[slot.BUDGET] = slot.UNLIMITED if clock is None else clock
+
+    def come_back_now(self) -> None:
+        """Come back as soon as the run is where it can be left; asked from anywhere."""
+        self.control[slot.BUDGET] = 0
+
     @abc.abstractmethod
     def end(self) -> Reason:
         """Take over what the loop has left, and return why it came back."""
@@ -71,6 +79,11 @@ class LoopRun(abc.ABC):
         device = f" on {self.place}" if self.is_shared else ""
         when = "" if self.loaded.source.is_asynchronous else f" in superstep {self.control[slot.SUPERSTEP]}"
         return f"{self.title}: {where} failed{device}{when}: {what}"
+
+    def as_global(self, vertices: np.ndarray) -> np.ndarray:
+        """Return vertices by the graph's ids."""
+        global_ids = None if self.shard.part is None else self.shard.part.global_ids
+        return vertices.copy() if global_ids is None else global_ids[vertices]
 
     @property
     def place(self) -> str:

@@ -279,18 +279,14 @@ class PhaseRun(LoopRun):
         )  # fmt: skip
 
     def come_back(self, num_supersteps: int, clock: int | None) -> None:
-        """Come back after so many supersteps, or at a clock in nanoseconds: asked before each time."""
+        """Come back at a clock in nanoseconds, or after so many supersteps."""
+        super().come_back(num_supersteps, clock)
         self.is_inline = False  # it is not about a caller who waits
-        self.control[slot.BUDGET] = slot.UNLIMITED if clock is None else clock
         if len(self.trace) != num_supersteps:
             self.own_bytes -= self.trace.nbytes
             self.trace = np.empty((num_supersteps, slot.NUM_TRACE_COLUMNS), np.int64)
             self.own_bytes += self.trace.nbytes
             self.arguments = self._arguments()
-
-    def come_back_now(self) -> None:
-        """Come back after the superstep under way; asked from anywhere."""
-        self.control[slot.BUDGET] = 0
 
     def position(self) -> Position:
         """Return where the run stands, now that it has come back between two supersteps; the device's own vertices."""
@@ -299,14 +295,14 @@ class PhaseRun(LoopRun):
         kept = []
         if self.phase.keep or self.phase.begin == "replay":
             bounds = levels[: control[slot.HISTORY] + 1].tolist()
-            kept = [self._as_global(queue[begin:end]) for begin, end in itertools.pairwise(bounds)]
+            kept = [self.as_global(queue[begin:end]) for begin, end in itertools.pairwise(bounds)]
         frontier = None if self.phase.begin == "replay" else self._frontier()
         if self.phase.keep:
             kept.pop()  # it is the frontier
         is_everything = not (flow.uses_frontier or flow.ordered is not None)
         return Position(
             int(control[slot.SUPERSTEP]), int(control[slot.NUM_VISITED]), int(control[slot.DIRECTION]),
-            bool(control[slot.HAS_PULLED]), None if is_everything or frontier is None else self._as_global(frontier),
+            bool(control[slot.HAS_PULLED]), None if is_everything or frontier is None else self.as_global(frontier),
             kept,
         )  # fmt: skip
 
@@ -327,11 +323,6 @@ class PhaseRun(LoopRun):
             return workspace.queue[control[slot.BEGIN] : control[slot.END]]
         front = workspace.bitmap_b if control[slot.SWAPPED] & 1 else workspace.bitmap_a
         return vertices_of(front & self.shard.owned_bits)
-
-    def _as_global(self, vertices: np.ndarray) -> np.ndarray:
-        """Return vertices by the graph's ids."""
-        global_ids = None if self.shard.part is None else self.shard.part.global_ids
-        return vertices.copy() if global_ids is None else global_ids[vertices]
 
     def end(self) -> Reason:
         """Take over what the loop has left, and return why it came back."""

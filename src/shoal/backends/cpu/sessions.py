@@ -52,13 +52,14 @@ class OneDevice:
         """Return a run of one phase, ready to begin or to go on."""
         phase, code = self.phases[number]
         if code.source.is_asynchronous:
-            return WorklistRun(code, phase, self.shard, self.workspace, self.state, frontier, self.title, allowances[0])
+            first = frontier if position is None else position.frontier
+            return WorklistRun(code, phase, self.shard, self.workspace, self.state, first, self.title, allowances[0])
         return PhaseRun(
             code, phase, self.shard, self.workspace, self.state, frontier, self.knobs, self.title, allowances[0],
             position=position,
         )  # fmt: skip
 
-    def capture(self, run: PhaseRun) -> Capture:
+    def capture(self, run: PhaseRun | WorklistRun) -> Capture:
         """Return what is needed to go on with a run that came back between two supersteps."""
         state = run.state_by_name()
         vertices = [name for name, declared in self.fields.items() if isinstance(declared, Vertex)]
@@ -158,7 +159,8 @@ class ManyDevices:
             self._refresh_copies(source.flow.sharing)
         self._empty_copies(source.flow.sharing)
         if source.is_asynchronous:
-            return self._begin_worklists(code, phase, frontier, allowances)
+            first = frontier if position is None else position.frontier
+            return self._begin_worklists(code, phase, first, allowances)
         shared = self._make_shared(source)
         shares_own = not self.schedule.is_routed and source.flow.shares_own
         lists: Sequence[NeighbourLists | None] = [None] * len(self.parts)

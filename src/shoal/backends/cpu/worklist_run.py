@@ -16,13 +16,13 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from shoal.arrays import read_only
-from shoal.backends.base import Reason
+from shoal.backends.base import Position, Reason
 from shoal.backends.cpu.border import SPINS, SPINS_ON_SHARED_CORES, edge_ids_for
 from shoal.backends.cpu.device import Shard, Workspace
 from shoal.backends.cpu.kernels.ordered import BINS_ROW, ENTRIES, FAR_LOWEST, NONE, NUM_NEAR
 from shoal.backends.cpu.kernels.worklist import FOUND_TOGETHER
 from shoal.backends.cpu.loop_run import LoopRun
-from shoal.backends.cpu.phase_run import set_bits
+from shoal.backends.cpu.phase_run import set_bits, vertices_of
 from shoal.backends.cpu.phases import LoadedPhase
 from shoal.backends.cpu.threads import available_cores
 from shoal.backends.loops import control as slot
@@ -56,7 +56,7 @@ class Channels:
         self.world = np.zeros(world_size(count), np.int64)
         self.world[slot.WORLD_DEVICES] = count
         self.world[slot.WORLD_SPINS] = SPINS if count <= len(available_cores()) else SPINS_ON_SHARED_CORES
-        self.world[slot.WORLD_THRESHOLD] = slot.FIRST if source.has_priority else slot.NEVER - 1
+        self.first_threshold = slot.FIRST if source.has_priority else slot.NEVER - 1
         self.hops = [next_hops(schedule, device) for device in range(count)]
         self.counts = np.zeros(count * count * 2 * LINE, np.int64)
         self.room = read_only(_rooms(parts, self.hops))
@@ -105,6 +105,7 @@ class WorklistRun(LoopRun):
         frontier: np.ndarray | None, title: str, allowance: Allowance, channels: Channels | None = None,
     ) -> None:  # fmt: skip
         super().__init__(loaded, phase, shard, title, is_shared=channels is not None)
+        self.state = state
         self.workspace, self.channels, self.budget = workspace, channels, allowance.budget
         graph, part, source = shard.graph, shard.part, loaded.source
         self.control = np.zeros(control_size(len(source.flow.operators)), np.int64)
@@ -112,7 +113,7 @@ class WorklistRun(LoopRun):
         num_owned = shard.num_local if part is None else part.num_owned
         self.control[slot.NUM_VERTICES], self.control[slot.NUM_OWNED] = graph.num_vertices, num_owned
         self.control[slot.CURRENT] = slot.FIRST if source.has_priority else 0
-        self.control[slot.JITTER] = self.jitter
+        self.control[slot.JITTER], self.control[slot.BUDGET] = self.jitter, slot.UNLIMITED
         num_blocks = arena_blocks(num_owned)
         arena = ((num_blocks * ENTRIES,), graph.indices.dtype), ((num_blocks,), np.dtype(np.int64))
         self.blocks, self.links = workspace.reserve("arena", list(arena))  # kept: fresh memory costs more
@@ -151,11 +152,27 @@ class WorklistRun(LoopRun):
             channels.room, channels.mail_ids, *channels.mail,
         )  # fmt: skip
 
+    def begin(self) -> None:
+        """Get ready to enter the loop."""
+        super().begin()
+        if self.channels is not None:
+            self.channels.world[slot.WORLD_THRESHOLD] = self.channels.first_threshold
+
     def end(self) -> Reason:
         """Note all that the device did as one row, and return why the loop came back."""
         control = self.control
         self.rows.append(worklist_row(control, control[slot.STARTED], time.monotonic_ns()))
-        return Reason.DONE if control[slot.STOP] == 0 else Reason(int(control[slot.STOP]))
+        if control[slot.STOP] != 0:
+            return Reason(int(control[slot.STOP]))
+        return Reason.BUDGET if self.workspace.bitmap_b.any() else Reason.DONE
+
+    def state_by_name(self) -> dict[str, Any]:
+        """Return the fields."""
+        return self.state
+
+    def position(self) -> Position:
+        """Return what waits, now that the run has paused; the device's own vertices."""
+        return Position(0, 0, 0, False, self.as_global(vertices_of(self.workspace.bitmap_b)))
 
     def grow(self) -> None:
         """Do nothing: there is room for all that can come."""

@@ -15,10 +15,12 @@ _COLUMNS = {
 
 
 def worklist_row(control: np.ndarray, began: int, ended: int) -> np.ndarray:
-    """Return the row of a run that began and ended at these times, in nanoseconds."""
+    """Return the row of a run that began and ended at these times, in nanoseconds; its counters begin anew."""
     row = np.zeros((1, slot.NUM_TRACE_COLUMNS), np.int64)
     row[0, slot.TRACE_BEGIN], row[0, slot.TRACE_END] = began, ended
     row[0, slot.TRACE_DIRECTION] = slot.NO_SUPERSTEPS
     for column, number in _COLUMNS.items():
         row[0, column] = control[number]
+        control[number] = 0  # the next row is about what follows
+    control[slot.ITEMS_RECEIVED] = 0  # everywhere as many as were sent
     return row

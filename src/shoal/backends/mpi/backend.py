@@ -15,6 +15,7 @@ import numpy as np
 from shoal.backends.base import Session, Types
 from shoal.backends.cpu.backend import CPUBackend
 from shoal.backends.cpu.device import CPUDevice
+from shoal.backends.cpu.kernels.meeting import compile_meetings
 from shoal.backends.cpu.phases import LoadedPhase
 from shoal.backends.cpu.threads import available_cores
 from shoal.backends.mpi.fleet import OPENING_SECONDS, Fleet, find_fleet
@@ -94,7 +95,11 @@ class MPIBackend:
         load_balance: str, priority: str | None, deals: bool = False,
     ) -> LoadedPhase:  # fmt: skip
         """Compile a phase for the types of a graph, or find it compiled."""
-        return self._cpu.load(program, phase, types, direction, duplication, load_balance, priority, deals)
+        found = find_fleet().do(
+            lambda: self._cpu.load(program, phase, types, direction, duplication, load_balance, priority, deals)
+        )
+        find_fleet().do(compile_meetings)
+        return found
 
     def begin(
         self, shards: Sequence[Any], fields: dict[str, Field], phases: Sequence[tuple[Phase, LoadedPhase]],
@@ -114,7 +119,7 @@ class MPIBackend:
 
 def _check_alike(fleet: Fleet, what: str) -> None:
     """Refuse to run different things on the ranks of a job: they would wait for one another's messages for ever."""
-    told = fleet.gather_text(what, OPENING_SECONDS)
+    told = fleet.gather_text(what, is_opening=True)
     other = next((rank for rank, text in enumerate(told) if text != told[0]), None)
     if other is not None:
         raise ArgumentError(

@@ -16,7 +16,8 @@ import os
 import socket
 import sys
 import time
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from typing import Any
 
 import numpy as np
@@ -33,6 +34,7 @@ _WORDS_PER_TIMEOUT = 6
 #: A wait of less is spent looking; behind it the core is given away, as others may need it.
 _LOOKING_SECONDS = 1e-3
 _SLEEP_SECONDS = 5e-5
+_WORKING_SECONDS = 0.1
 _NEWS_BYTES = 4096
 GIVEN_UP = 3  # the exit status of a job that a silent rank has ended
 _ALIVE, _FAILED = b"A", b"F"
@@ -171,10 +173,22 @@ class Fleet:
         pieces = [everything[begin : begin + size] for begin, size in zip(displacements, counts, strict=True)]
         return [piece.view(array.dtype).reshape(-1, *array.shape[1:]) for piece in pieces]
 
-    def gather_text(self, text: str, timeout_seconds: float | None = None) -> list[str]:
-        """Return the texts of all ranks."""
-        found = self.gather(np.frombuffer(text.encode(), np.uint8), timeout_seconds)
+    def gather_text(self, text: str, *, is_opening: bool = False) -> list[str]:
+        """Return the texts of all ranks; at an opening they may have been doing something else for long."""
+        content = np.frombuffer(text.encode(), np.uint8)
+        found = self.gather(content, OPENING_SECONDS if is_opening else None)
         return [piece.tobytes().decode() for piece in found]
+
+    def do(self, work: Callable[[], Any]) -> Any:
+        """Do what takes long on a thread of its own, and say meanwhile that this rank is alive."""
+        with ThreadPoolExecutor(1, "shoal-work") as threads:
+            doing = threads.submit(work)
+            while True:
+                with contextlib.suppress(TimeoutError):
+                    return doing.result(_WORKING_SECONDS)
+                if doing.done():  # by a TimeoutError of its own
+                    return doing.result()
+                self.look()
 
     def share_in_place(self, array: np.ndarray, counts: Sequence[int]) -> None:
         """Fill an array of which each rank has so many rows, one rank's behind the other's, with those of all."""

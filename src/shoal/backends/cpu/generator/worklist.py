@@ -38,7 +38,16 @@ from shoal.backends.cpu.kernels.ordered import *
 from shoal.backends.cpu.kernels.quiet import *
 from shoal.backends.cpu.kernels.worklist import *
 '''
-_TEMPLATES = ("enter", "is_waiting", "pass_on", "pass_on_found", "tidy", "visit_block", "visit_lowest")
+_TEMPLATES = (
+    "enter",
+    "is_waiting",
+    "pass_on",
+    "pass_on_found",
+    "collect_waiting",
+    "tidy",
+    "visit_block",
+    "visit_lowest",
+)
 _BETWEEN_DEVICES = ("send_listed", "receive", "go_ahead", "await_work")
 _BINS = "blocks, links, bins, waiting, spill"
 

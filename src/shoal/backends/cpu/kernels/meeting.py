@@ -3,6 +3,8 @@
 
 from __future__ import annotations
 
+import numpy as np
+
 from shoal.backends.cpu.compiler import compiled
 from shoal.backends.cpu.intrinsics import fetch_add, give_way, load, nanoseconds, store
 from shoal.backends.loops.control import (
@@ -11,6 +13,7 @@ from shoal.backends.loops.control import (
     WORLD_GENERATION,
     WORLD_LEFT,
     WORLD_MEETING,
+    WORLD_ROWS,
     WORLD_SPINS,
 )
 
@@ -33,6 +36,14 @@ def await_devices(world, patience):
                 return WAITING
             give_way()
     return CAME
+
+
+def compile_meetings() -> None:
+    """Compile what a meeting will call, before anybody waits for it."""
+    world = np.zeros(WORLD_ROWS, np.int64)
+    world[WORLD_LEFT], world[WORLD_MEETING] = 1, 2
+    await_devices(world, 0)
+    end_meeting(world)
 
 
 @compiled()

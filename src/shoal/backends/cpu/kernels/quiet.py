@@ -7,6 +7,9 @@ idle; it only counts up) and, written before that turned odd, what it has sent a
 waits there.  Whoever reads all lines twice with the same odd states in between has seen one moment in which nobody
 worked and nothing was under way (Mattern's four counters, with the states for the second two).  Nothing can come of
 such a moment but by a higher threshold, and as that only rises, one compare-and-exchange sets it.
+
+A pause is such a moment, too: devices that are to pause visit nothing and say that nothing waits, so the threshold
+rises to where all is done as soon as all that was sent has been received.
 """
 
 from __future__ import annotations
@@ -14,9 +17,10 @@ from __future__ import annotations
 import numpy as np
 
 from shoal.backends.cpu.compiler import inner
-from shoal.backends.cpu.intrinsics import compare_exchange, load, nonnegative, store
+from shoal.backends.cpu.intrinsics import compare_exchange, load, nanoseconds, nonnegative, store
 from shoal.backends.cpu.world import posted
 from shoal.backends.loops.control import (
+    BUDGET,
     DEVICE,
     ITEMS_RECEIVED,
     ITEMS_SENT,
@@ -27,6 +31,7 @@ from shoal.backends.loops.control import (
     POSTED_LOWEST,
     POSTED_STATE,
     STOP,
+    UNLIMITED,
     WORLD_DEVICES,
     WORLD_THRESHOLD,
 )
@@ -51,6 +56,13 @@ def has_mail(control, world, channels):
         if load(channels, place) != channels[nonnegative(place + LINE)]:
             return True
     return False
+
+
+@inner
+def is_time_to_pause(control):
+    """Whether nothing more is to be visited: the clock has come at which to return to Python."""
+    budget = load(control, BUDGET)
+    return budget != UNLIMITED and nanoseconds() >= budget
 
 
 @inner
@@ -98,9 +110,11 @@ def say_busy(control, world):
 
 
 @inner
-def has_news(control, world, channels, threshold):
-    """Whether an idle device has to go on: for mail, a higher threshold, which it raises if it can, or to stop."""
+def has_news(control, world, channels, threshold, is_paused):
+    """Whether an idle device has to go on: for mail, a higher threshold, which it raises if it can, a pause, a stop."""
     if load(world, WORLD_THRESHOLD) != threshold or has_mail(control, world, channels):
+        return True
+    if is_time_to_pause(control) != is_paused:
         return True
     coming = next_threshold(world, threshold)
     if coming != threshold:
@@ -110,4 +124,13 @@ def has_news(control, world, channels, threshold):
 
 
 # What generated modules call.
-__all__ = ["WINDOW", "channel_of", "has_mail", "has_news", "next_threshold", "say_busy", "say_idle"]
+__all__ = [
+    "WINDOW",
+    "channel_of",
+    "has_mail",
+    "has_news",
+    "is_time_to_pause",
+    "next_threshold",
+    "say_busy",
+    "say_idle",
+]

@@ -45,7 +45,7 @@ from shoal.backends.cpu.kernels.ordered import (
     prefetch_row,
     sort_in,
 )
-from shoal.backends.cpu.kernels.quiet import channel_of, has_news, say_busy, say_idle
+from shoal.backends.cpu.kernels.quiet import channel_of, has_news, is_time_to_pause, say_busy, say_idle
 from shoal.backends.cpu.runtime import has_bit
 from shoal.backends.cpu.world import mark, tell, unmark
 from shoal.backends.loops.control import (
@@ -184,8 +184,8 @@ def is_waiting(waiting, vertex, column, current, STATE):
     return has_bit(waiting, vertex)
 
 
-def tidy(control, blocks, links, bins, waiting, spill, STATE):
-    """Enter every vertex that waits once: those of the spill bitmap, and those of all bins."""
+def collect_waiting(control, blocks, links, bins, waiting, spill, STATE):
+    """Let all that waits in the bins wait in the spill bitmap."""
     for column in range(LATE + 1):
         end = bins[0, column]
         bins[0, column] = NONE
@@ -198,6 +198,11 @@ def tidy(control, blocks, links, bins, waiting, spill, STATE):
             free_block(links, bins, 0, end)
             end = following
     bins[0, FAR_LOWEST] = NEVER
+
+
+def tidy(control, blocks, links, bins, waiting, spill, STATE):
+    """Enter every vertex that waits once: those of the spill bitmap, and those of all bins."""
+    collect_waiting(control, blocks, links, bins, waiting, spill, STATE)
     control[SPILLED] = 0
     for word in range(spill.shape[0]):
         bits = spill[word]
@@ -429,10 +434,11 @@ def await_work(control, blocks, links, bins, waiting, spill, found, lowest, thre
     Who waits has nothing to lose, so it goes ahead of the threshold, by itself: what it finds stays listed, and what it
     finds too early is found again, as if nobody had been there.  All that it has told the others stays true.
     """
-    say_idle(control, world, lowest)
+    is_paused = is_time_to_pause(control)
+    say_idle(control, world, NEVER if is_paused else lowest)
     spins = 0
-    while not has_news(control, world, channels, threshold):
-        if HAS_PRIORITY and control[SPILLED] == 0:
+    while not has_news(control, world, channels, threshold, is_paused):
+        if HAS_PRIORITY and control[SPILLED] == 0 and not is_paused:
             if go_ahead(control, blocks, links, bins, waiting, spill, found, threshold, indptr, indices, weights, STATE,
                         SHARED):  # fmt: skip
                 continue
@@ -453,7 +459,7 @@ def work(control, blocks, links, bins, waiting, spill, found, indptr, indices, w
         if IS_SHARDED:
             receive(control, blocks, links, bins, waiting, spill, STATE, SHARED)
         lowest = lowest_waiting(bins, control[CURRENT])
-        if lowest <= threshold:
+        if lowest <= threshold and not is_time_to_pause(control):
             is_empty = visit_lowest(control, blocks, links, bins, waiting, spill, found, lowest, indptr, indices,
                                     weights, STATE, SHARED)  # fmt: skip
             if IS_SHARDED:
@@ -465,11 +471,13 @@ def work(control, blocks, links, bins, waiting, spill, found, indptr, indices, w
                 threshold = await_work(control, blocks, links, bins, waiting, spill, found, lowest, threshold, indptr,
                                        indices, weights, STATE, SHARED)  # fmt: skip
                 if threshold == NEVER:
-                    return
+                    break
             elif world[WORLD_SPINS] == 0:
                 give_way()  # a channel is full, and whoever empties it may need the core
         else:
-            return
+            break
+    collect_waiting(control, blocks, links, bins, waiting, spill, STATE)  # what a pause has left
+    control[SPILLED] = 1
 
 
 # What generated modules call as it is; the templates they have copies of.
