@@ -129,9 +129,7 @@ def _choose_without_thefts(
         raise ArgumentError("costs are infinite for every group; in one of them all edges must have an owner")
     size = best if seconds[best - 1] < (1 - margin) * before else present
     owners = groups.owners[size - 1]
-    return Decision(
-        groups.own_shares(loads, size), owners, _reason(present, size), before, float(seconds[size - 1])
-    )
+    return Decision(groups.own_shares(loads, size), owners, _reason(present, size), before, float(seconds[size - 1]))
 
 
 def _choose_with_thefts(
