@@ -31,6 +31,7 @@ import shoal
 from devices import DATA
 from figures import Figure, Row, RowTable, parser, print_rows, print_table, to_dict
 from gunrock_counts import PRIMITIVES, WORD, place
+from rmat_laws import linked_part
 from shoal.bench.report import write_whole
 from shoal.model import CostModel, Counts, find_cost, find_topology, scaling
 
@@ -157,7 +158,7 @@ class Standins:
         if target.kind != "rmat":
             return 1.0
         _, scale, _, factor = name.split()
-        return linked_part(self.graph(name)[0], int(scale), int(factor), int(scale) + self.smaller)
+        return linked_part(int(scale) + self.smaller, int(factor))
 
     def names(self) -> str:
         """Return the graphs that stood in, in words."""
@@ -181,12 +182,6 @@ def with_source(graph: shoal.Graph) -> tuple[shoal.Graph, int]:
         if (shoal.bfs(graph, int(source)).distance >= 0).sum() > len(able) / 2:
             return graph, int(source)
     raise ValueError("no source was found from which half of the graph can be reached")
-
-
-def linked_part(graph: shoal.Graph, scale: int, factor: int, target_scale: int) -> float:
-    """Return the part of an R-MAT graph's vertices that have edges; it falls along a straight line with the scale."""
-    here, below = (np.count_nonzero(g.degree) / g.num_vertices for g in (graph, shoal.generate.rmat(scale - 4, factor)))
-    return here + (here - below) / 4 * (target_scale - scale)
 
 
 def speedup(standins: Standins, primitive: str, graph: str, touch: float) -> float:
@@ -232,8 +227,7 @@ def constant_cost(name: str, edge: float, item: float, compute_scale: float) -> 
 def butterfly_gain(scale: int) -> float:
     """Return what 16 V100s gain over 8 in searches on GAP-kron; they send ids, and pack nothing: a queue is sent."""
     graph, source = with_source(shoal.generate.rmat(scale))
-    linked = KRON_VERTICES * linked_part(graph, scale, 16, KRON_SCALE)
-    times = linked / np.count_nonzero(graph.degree)
+    times = KRON_VERTICES * linked_part(KRON_SCALE, 16) / np.count_nonzero(graph.degree)
     seconds = {8: 0.0, 16: 0.0}
     for num_devices in seconds:
         placed = shoal.place(graph, f"cpu:{num_devices}x1", partition="segment")

@@ -68,7 +68,8 @@ class Replay:
         self.regroups = stealing in ("ownership", "both") and len(costs) > 1
         self.topology, self.costs = topology, costs
         self.owners = np.arange(len(costs))
-        self.groups = Groups([list(reduction.owner) for reduction in reversed(reduction_order(topology))])
+        if self.regroups:
+            self.groups = Groups([list(reduction.owner) for reduction in reversed(reduction_order(topology))])
         self.synchronisation = SynchronisationEstimate()
         self.met_seconds = self.spent_seconds = self.last_seconds = 0.0
 
