@@ -44,6 +44,8 @@ FANOUT = 8
 #: Searches turn round sooner than by default (0.01): a push on many devices finds vertices of all, a pull only its own.
 TURN = 1e-4
 
+COUNTED_DEVICES = (4, 16, 64)
+
 TABLES = {
     "laws": RowTable(
         "What changes with the scale",
@@ -56,6 +58,17 @@ TABLES = {
             "supersteps": "{supersteps}",
             "largest frontiers, % of vertices with edges": "{largest}",
             "edges looked at where searches turn round, %": "{pulled}",
+        },
+        num_names=2,
+    ),
+    "items": RowTable(
+        "Items sent by searches that push, on logical devices",
+        {
+            "scale": "{scale}",
+            "devices": "{devices}",
+            "counted": "{counted}",
+            "expected": "{expected}",
+            "the most edges of a device, by the mean": "{most}",
         },
         num_names=2,
     ),
@@ -131,6 +144,7 @@ def main() -> None:
     quickest = min(runs, key=lambda name: runs[name][1].seconds)
     tables = {
         "laws": table(law_rows(counted), NOTES["laws"]),
+        "items": table([item_row(scale, n) for scale in given.scales[:2] for n in COUNTED_DEVICES], NOTES["items"]),
         "planned_memory": table(memory_rows(graph), NOTES["memory"]),
         "strategies": table([strategy_row(name, graph, *run) for name, run in runs.items()], NOTES["strategies"]),
         "supersteps": table(superstep_rows(graph, *runs[quickest]), quickest[0].upper() + quickest[1:] + "."),
@@ -152,6 +166,8 @@ NOTES = {
     "vertex: of several edges that a device has to a vertex one counts, so these are the vertices it has copies of, "
     "and what it sends if it pushes. Frontiers, and what is looked at, are those of the last scale; supersteps grow "
     "along a straight line, with next to nothing in those that are added.",
+    "items": "Each vertex that is found is sent once by every device that finds it and does not own it. How much the "
+    "busiest device has is due to the largest hubs, whose part shrinks as graphs grow.",
     "memory": f"Of {DEVICE_BYTES / 1e9:.0f} GB a tenth is left for buffers. Ids take {ID_BYTES} bytes where all "
     f"vertices have one, {SHORT_ID_BYTES} where a device numbers what it has. Values are a distance and a parent, "
     f"{DISTANCE_BYTES} and {ID_BYTES} bytes.",
@@ -212,6 +228,23 @@ def count(scale: int) -> Counted:
         turned=np.array([step["edges_visited"][0] for step in turned]) / graph.num_edges,
         directions=[step["direction"][0] for step in turned],
     )
+
+
+def item_row(scale: int, num_devices: int) -> Row:
+    """Return how many items a search sends on logical devices, and how many are to be expected."""
+    graph = shoal.generate.rmat(scale, EDGE_FACTOR)
+    placed = shoal.place(graph, f"cpu:{num_devices}x1", partition="random")
+    options = {"direction": "push", "communication": "selective", "duplication": "one-hop"}
+    stats = shoal.bfs(placed, int(graph.degree.argmax()), **options).stats.to_dict()
+    edges = np.sum([step["edges_visited"] for step in stats["supersteps"]], axis=0)
+    border = border_part(scale, EDGE_FACTOR, num_devices) * graph.num_edges
+    return {
+        "scale": f"{scale}",
+        "devices": f"{num_devices}",
+        "counted": stats["items_sent"],
+        "expected": border * (1 - 1 / num_devices),
+        "most": float(edges.max() / edges.mean()),
+    }
 
 
 def expected(counted: list[Counted], scale: int) -> Counted:
