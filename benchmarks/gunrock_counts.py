@@ -56,7 +56,7 @@ PATHS = Item(5 * WORD, _SPLIT + 4 * _VALUE_OUT, _IMPROVE + 4 * _VALUE_IN)
 DEPENDENCY = Item(2 * WORD, 2 * WORD + _VALUE_OUT, _IMPROVE + WORD)
 RANK = Item(WORD, WORD + _VALUE_OUT, WORD + _VALUE_IN)
 FOUND = Item(WORD, 2 * WORD, _IMPROVE)
-_JUMP = SECTOR + 2 * WORD  # a vertex's pointer, read and written, and that of the vertex it leads to
+JUMP = SECTOR + 2 * WORD  # a vertex's pointer, read and written, and that of the vertex it leads to
 COMPONENT = Item(2 * WORD, 2 * WORD, 4 * WORD)  # all vertices in their order: nothing is scattered
 
 
@@ -98,7 +98,7 @@ def components(placed: Any, source: int, num_devices: int) -> Counts:
     values = np.full(num_devices, graph.num_vertices)
     rounds = (CC_ROUNDS, 1)
     sent = _broadcast(np.tile(edges, rounds), np.tile(values, rounds), COMPONENT)
-    return replace(sent, items_combined=sent.items_combined + np.tile(values, rounds) * _JUMP)
+    return replace(sent, items_combined=sent.items_combined + np.tile(values, rounds) * JUMP)
 
 
 PRIMITIVES: dict[str, Callable[[Any, int, int], Counts]] = {

@@ -26,6 +26,7 @@ from typing import Any
 
 import numpy as np
 
+import gunrock_counts
 import published_k40 as published
 import shoal
 from devices import DATA
@@ -66,6 +67,17 @@ TABLES = {
         },
         num_names=1,
     ),
+    "estimates": RowTable(
+        "What the estimates do",
+        {
+            "estimate": "{estimate}",
+            "instead": "{instead}",
+            "primitive": "{primitive}",
+            "modelled": "{modelled}",
+            "deviation from the paper, %": "{deviation}",
+        },
+        num_names=3,
+    ),
     "graphs": RowTable(
         "The same, graph by graph: published, modelled",
         {"graph": "{graph}", "stands in": "{stand_in}"} | {name: f"{{{name}}}" for name in PRIMITIVES},
@@ -97,6 +109,7 @@ def main() -> None:
             "rows": [primitive_row(name, modelled[name]) for name in PUBLISHED],
             "note": NOTES["primitives"],
         },
+        "estimates": {"rows": estimate_rows(standins, touch), "note": NOTES["estimates"]},
         "graphs": {"rows": [graph_row(g, standins, modelled) for g in published.GRAPHS], "note": NOTES["graphs"]},
     }
     figures = [
@@ -110,7 +123,16 @@ def main() -> None:
     publish(tables, f"modelled; {standins.names()}", figures, given.json)
 
 
+#: Estimates of `gunrock_counts`, with what each could be instead, and the primitive that it is about.
+ESTIMATES = (
+    ("PAGERANK_ITERATIONS", "iterations", (16, 34), "pagerank"),
+    ("CC_ROUNDS", "rounds", (2, 5), "cc"),
+    ("JUMP", "bytes touched to move a pointer", (0,), "cc"),
+)
 NOTES = {
+    "estimates": "Nothing was fitted to six devices, but these were chosen with the published numbers in sight; so were "
+    "the bytes that items touch. How much they touch in a second is taken from graphs on two devices, which differ: the "
+    "middle one counts; here are the slowest and the quickest.",
     "primitives": "Published: from the paper, and of the same runs' own page of results, of the graphs that it has six "
     "devices for. Direction-optimizing search is called flat in the paper, which is taken as 1.",
     "graphs": "Speedups of six K40s over one.",
@@ -211,17 +233,17 @@ def modelled_seconds(standins: Standins, primitive: str, graph: str, num_devices
 
 
 def touch_nanoseconds(standins: Standins) -> float:
-    """Return what a byte of memory costs a K40 that is touched for items.
+    """Return what a byte of memory costs a K40 that is touched for items: the middle one of the graphs."""
+    return statistics.median(touches(standins))
 
-    That is what two of them take in breadth-first search beyond half the work, links and barriers; the middle one of
-    the graphs.
-    """
+
+def touches(standins: Standins) -> list[float]:
+    """Return for each graph what two devices take for a byte: what half the work, links and barriers do not explain."""
     found = []
     for graph, milliseconds in published.TWO_GPUS_BFS.items():
         free, priced = (modelled_seconds(standins, "bfs", graph, 2, touch) for touch in (0.0, 1.0))
         found.append((1e-3 * milliseconds - free) / (priced - free))
-        print(f"{graph}: {1 / found[-1]:.3g} GB of memory a second for items")
-    return statistics.median(found)
+    return found
 
 
 def constant_cost(name: str, edge: float, item: float, compute_scale: float) -> CostModel:
@@ -248,6 +270,33 @@ def butterfly_seconds(scale: int) -> dict[int, float]:
             run = scaling(unpacked, links, cost, communication="butterfly", fanout=4)
             seconds[num_devices] += run.seconds / len(starts)
     return seconds
+
+
+def estimate_rows(standins: Standins, touch: float) -> list[Row]:
+    """Return what would come out with other estimates."""
+    rows = []
+    for name, words, others, primitive in ESTIMATES:
+        kept = getattr(gunrock_counts, name)
+        for other in others:
+            setattr(gunrock_counts, name, other)
+            again = Standins(standins.data, standins.smaller)
+            again.kept = standins.kept
+            rows.append(estimate_row(again, touch, f"{kept} {words}", f"{other}", primitive))
+        setattr(gunrock_counts, name, kept)
+    found = touches(standins)
+    for extreme in (max(found), min(found)):
+        for primitive in PUBLISHED:
+            estimate, instead = (f"{1 / value:.0f} GB a second" for value in (touch, extreme))
+            rows.append(estimate_row(standins, extreme, estimate, instead, primitive))
+    return rows
+
+
+def estimate_row(standins: Standins, touch: float, estimate: str, instead: str, primitive: str) -> Row:
+    """Return a primitive's mean with another estimate."""
+    graphs = published.MILLISECONDS[primitive]
+    seen = math.exp(mean_log(speedup(standins, primitive, graph, touch) for graph in graphs))
+    percent = f"{100 * (seen / PUBLISHED[primitive] - 1):+.0f}"
+    return {"estimate": estimate, "instead": instead, "primitive": primitive, "modelled": seen, "deviation": percent}
 
 
 def butterfly_figure(num_devices: int, seconds: float) -> Figure:
