@@ -130,9 +130,9 @@ ESTIMATES = (
     ("JUMP", "bytes touched to move a pointer", (0,), "cc"),
 )
 NOTES = {
-    "estimates": "Nothing was fitted to six devices, but these were chosen with the published numbers in sight; so were "
-    "the bytes that items touch. How much they touch in a second is taken from graphs on two devices, which differ: the "
-    "middle one counts; here are the slowest and the quickest.",
+    "estimates": "Nothing was fitted to six devices, but these were chosen with the published numbers in sight; so "
+    "were the bytes that items touch. How much they touch in a second is taken from graphs on two devices, which "
+    "differ: the middle one counts; here are the slowest and the quickest.",
     "primitives": "Published: from the paper, and of the same runs' own page of results, of the graphs that it has six "
     "devices for. Direction-optimizing search is called flat in the paper, which is taken as 1.",
     "graphs": "Speedups of six K40s over one.",

@@ -11,6 +11,7 @@ source.
 
 from __future__ import annotations
 
+import functools
 import json
 import math
 from dataclasses import dataclass
@@ -264,6 +265,7 @@ def expected(counted: list[Counted], scale: int) -> Counted:
     )
 
 
+@functools.cache
 def cluster(num_machines: int, across: bool = False) -> Topology:
     """Return the machine that is planned for, numbered machine by machine or across them."""
     machine = find_topology("dgx-h100")
