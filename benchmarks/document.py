@@ -22,8 +22,7 @@ from asynchronous import TABLES as ASYNCHRONOUS_TABLES
 from comparison import comparison_table, summarize, summary_table
 from devices import TABLES as DEVICES_TABLES
 from figures import HEADER, Figure, RowTable
-from model_validation import TABLES as VALIDATION_TABLES
-from planning import TABLES as PLANNING_TABLES
+from model_tables import PLANNING, VALIDATION
 from shoal.bench.report import write_whole
 from tables import circumstances, markdown_table
 
@@ -104,7 +103,7 @@ def figures_table(result: dict[str, Any]) -> list[str]:
 
 def devices_table(result: dict[str, Any]) -> list[str]:
     """Return the tables of rows that were measured on several devices, and that of the figures behind them."""
-    known = {**DEVICES_TABLES, **ASYNCHRONOUS_TABLES, **VALIDATION_TABLES, **PLANNING_TABLES}
+    known = {**DEVICES_TABLES, **ASYNCHRONOUS_TABLES, **VALIDATION, **PLANNING}
     tables = [line for name, kept in result["tables"].items() for line in rows_table(known[name], kept)]
     return [*tables, *figures_table(result)]
 

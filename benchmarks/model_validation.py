@@ -30,8 +30,9 @@ import gunrock_counts
 import published_k40 as published
 import shoal
 from devices import DATA
-from figures import Figure, Row, RowTable, parser, print_rows, print_table, to_dict
+from figures import Figure, Row, parser, print_rows, print_table, to_dict
 from gunrock_counts import PRIMITIVES, WORD, place
+from model_tables import VALIDATION
 from rmat_laws import linked_part
 from shoal.bench.report import write_whole
 from shoal.model import CostModel, Counts, find_cost, find_topology, scaling
@@ -52,38 +53,6 @@ PUBLISHED_KRON[8] = PUBLISHED_BUTTERFLY * PUBLISHED_KRON[16]
 SOCIAL, WEB = "soc-Epinions1.txt.gz", "uk-2007-05-100000.tsv.gz"
 #: So many edges a vertex of a social graph, and a dense R-MAT graph is more like it than Epinions with 11.
 DENSE = 40
-TABLES = {
-    "primitives": RowTable(
-        "Six K40s over one, geometric means over the graphs",
-        {
-            "primitive": "{primitive}",
-            "graphs": "{graphs}",
-            "in the paper": "{paper}",
-            "of these graphs": "{published}",
-            "modelled": "{modelled}",
-            "deviation from the paper, %": "{deviation}",
-            "asked, at most": "{asked}",
-            "": "{verdict}",
-        },
-        num_names=1,
-    ),
-    "estimates": RowTable(
-        "What the estimates do",
-        {
-            "estimate": "{estimate}",
-            "instead": "{instead}",
-            "primitive": "{primitive}",
-            "modelled": "{modelled}",
-            "deviation from the paper, %": "{deviation}",
-        },
-        num_names=3,
-    ),
-    "graphs": RowTable(
-        "The same, graph by graph: published, modelled",
-        {"graph": "{graph}", "stands in": "{stand_in}"} | {name: f"{{{name}}}" for name in PRIMITIVES},
-        num_names=8,
-    ),
-}
 
 
 def main() -> None:
@@ -345,7 +314,7 @@ def graph_row(graph: str, standins: Standins, modelled: dict[str, dict[str, floa
 def publish(tables: dict[str, Any], setting: str, figures: list[Figure], path: str | None) -> None:
     """Print the tables and the figures, and write them with their circumstances to a file."""
     for name, kept in tables.items():
-        table = TABLES[name]
+        table = VALIDATION[name]
         print_rows(table.title, table.header, [table.cells(row) for row in kept["rows"]], table.right)
     print_table(f"model_validation: {setting}", figures)
     if path is not None:

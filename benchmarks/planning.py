@@ -21,7 +21,8 @@ from typing import Any
 import numpy as np
 
 import shoal
-from figures import Figure, Row, RowTable, parser, print_rows, print_table, to_dict
+from figures import Figure, Row, parser, print_rows, print_table, to_dict
+from model_tables import PLANNING
 from rmat_laws import border_part, linked_part, stored_part
 from shoal.bench.report import write_whole
 from shoal.model import Counts, Timeline, Topology, find_topology, make_cluster, scaling
@@ -46,90 +47,6 @@ FANOUT = 8
 TURN = 1e-4
 
 COUNTED_DEVICES = (4, 16, 64)
-
-TABLES = {
-    "laws": RowTable(
-        "What changes with the scale",
-        {
-            "scale": "{scale}",
-            "": "{how}",
-            "vertices with edges, %": "{linked}",
-            "edges that are copies of others, %": "{copies}",
-            "edges to another vertex, of a device's in 512, %": "{border}",
-            "supersteps": "{supersteps}",
-            "largest frontiers, % of vertices with edges": "{largest}",
-            "edges looked at where searches turn round, %": "{pulled}",
-        },
-        num_names=2,
-    ),
-    "items": RowTable(
-        "Items sent by searches that push, on logical devices",
-        {
-            "scale": "{scale}",
-            "devices": "{devices}",
-            "counted": "{counted}",
-            "expected": "{expected}",
-            "the most edges of a device, by the mean": "{most}",
-        },
-        num_names=2,
-    ),
-    "planned_memory": RowTable(
-        "Memory of one device, GB",
-        {
-            "what is kept": "{layout}",
-            "edges": "{edges}",
-            "offsets": "{offsets}",
-            "values": "{values}",
-            "ids of copies": "{names}",
-            "bits of all vertices": "{bits}",
-            "together": "{total}",
-            "fits": "{verdict}",
-        },
-        num_names=1,
-    ),
-    "strategies": RowTable(
-        "A search, by strategy",
-        {
-            "strategy": "{strategy}",
-            "received by a device, GB": "{gigabytes}",
-            "of it from other machines, %": "{outside}",
-            "compute, ms": "{compute}",
-            "packing, ms": "{serialization}",
-            "transfers, ms": "{communication}",
-            "barriers, ms": "{overhead}",
-            "together, ms": "{seconds}",
-            "edges of the graph a second, 10^9": "{rate}",
-        },
-        num_names=1,
-    ),
-    "supersteps": RowTable(
-        "The quickest of these, superstep by superstep",
-        {
-            "superstep": "{superstep}",
-            "direction": "{direction}",
-            "frontier, % of vertices with edges": "{frontier}",
-            "edges looked at by a device, 10^6": "{edges}",
-            "received by a device, MB": "{megabytes}",
-            "compute, ms": "{compute}",
-            "transfers, ms": "{communication}",
-            "together, ms": "{seconds}",
-        },
-        num_names=2,
-    ),
-    "weak": RowTable(
-        "As many vertices a device, more devices",
-        {
-            "devices": "{devices}",
-            "scale": "{scale}",
-            "searches that turn round, ms": "{turning}",
-            "efficiency, %": "{turning_efficiency}",
-            "searches that push, ms": "{pushing}",
-            "efficiency of these, %": "{pushing_efficiency}",
-            "bits received by a device in a superstep, GB": "{bits}",
-        },
-        num_names=1,
-    ),
-}
 
 
 def main() -> None:
@@ -440,7 +357,7 @@ def weak_rows(counted: list[Counted]) -> list[Row]:
 def publish(tables: dict[str, Any], setting: str, figures: list[Figure], path: str | None) -> None:
     """Print the tables and the figures, and write them with their circumstances to a file."""
     for name, kept in tables.items():
-        made = TABLES[name]
+        made = PLANNING[name]
         print_rows(made.title, made.header, [made.cells(row) for row in kept["rows"]], made.right)
     print_table(f"planning: {setting}", figures)
     if path is not None:
