@@ -22,16 +22,18 @@ from asynchronous import TABLES as ASYNCHRONOUS_TABLES
 from comparison import comparison_table, summarize, summary_table
 from devices import TABLES as DEVICES_TABLES
 from figures import HEADER, Figure, RowTable
+from model_tables import PLANNING, VALIDATION
 from shoal.bench.report import write_whole
 from tables import circumstances, markdown_table
 
 ROOT = Path(__file__).resolve().parents[1]
 RESULTS = ROOT / "benchmarks" / "results"
-PAGES = (ROOT / "docs" / "performance.md", ROOT / "docs" / "model.md", ROOT / "README.md")
+PAGES = (*(ROOT / "docs" / f"{name}.md" for name in ("performance", "model", "planning")), ROOT / "README.md")
 #: What a page may ask for.
 TABLES = (
     "comparison", "summary", "user_program", "devices", "asynchronous", "gpu", "gpu_user_program", "gpu_many",
     "gpu_asynchronous", "memory", "startup", "cost_training", "cost_inference", "model_stealing", "model_validation",
+    "planning",
 )  # fmt: skip
 NOT_MEASURED = ["Not measured yet: see `benchmarks/README.md`."]
 _BLOCK = re.compile(r"(<!-- table: begin (\w+) -->\n).*?(<!-- table: end -->)", re.DOTALL)
@@ -101,7 +103,7 @@ def figures_table(result: dict[str, Any]) -> list[str]:
 
 def devices_table(result: dict[str, Any]) -> list[str]:
     """Return the tables of rows that were measured on several devices, and that of the figures behind them."""
-    known = {**DEVICES_TABLES, **ASYNCHRONOUS_TABLES}
+    known = {**DEVICES_TABLES, **ASYNCHRONOUS_TABLES, **VALIDATION, **PLANNING}
     tables = [line for name, kept in result["tables"].items() for line in rows_table(known[name], kept)]
     return [*tables, *figures_table(result)]
 

@@ -103,11 +103,14 @@ def _without_folder(argument: str) -> str:
     return Path(argument).name if argument.startswith("/") else argument
 
 
-def publish(name: str, setting: str, figures: list[Figure], path: str | None) -> None:
-    """Print the figures and write them with their circumstances to a file; ``setting`` says on what they were taken."""
+def publish(name: str, setting: str, figures: list[Figure], path: str | None, **others: Any) -> None:
+    """Print the figures and write them with their circumstances to a file; ``setting`` says on what they were taken.
+
+    ``others`` are kept beside the figures, for pictures.
+    """
     print_table(f"{name}: {setting}", figures)
     if path is not None:
-        write_whole(Path(path), json.dumps(to_dict(name, setting, figures), indent=1) + "\n")
+        write_whole(Path(path), json.dumps(to_dict(name, setting, figures) | others, indent=1) + "\n")
 
 
 def _cores_of_others() -> float:

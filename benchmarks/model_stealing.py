@@ -45,7 +45,9 @@ def main() -> None:
             figures += real(name, given.data / file, given.cost, curves)
         else:
             print(f"{name} is left out: there is no {given.data / file}")
-    publish("model_stealing", f"modelled: {NUM_DEVICES} devices of {TOPOLOGY}, cost {given.cost}", figures, given.json)
+    setting = f"modelled: {NUM_DEVICES} devices of {TOPOLOGY}, cost {given.cost}"
+    kept = {name: changes(sizes) for name, sizes in curves.items()}
+    publish("model_stealing", setting, figures, given.json, groups=kept)
     if given.image:
         draw(curves, given.image)
 
@@ -89,6 +91,12 @@ def real(name: str, path: Path, cost: str, curves: Curves) -> list[Figure]:
             Figure(f"{what}: gain by both ({asked})", before.seconds / both.seconds, "x"),
         ]
     return figures
+
+
+def changes(sizes: list[int]) -> list[list[int]]:
+    """Return the supersteps from which on another number of devices takes part, with that number, and the end."""
+    starts = [k for k, size in enumerate(sizes) if k == 0 or size != sizes[k - 1]]
+    return [[k, sizes[k]] for k in starts] + [[len(sizes), sizes[-1]]]
 
 
 def modelled(

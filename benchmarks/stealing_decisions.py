@@ -20,7 +20,7 @@ import numpy as np
 from scipy.optimize import LinearConstraint, linprog, milp
 
 from figures import Figure, parser, publish
-from shoal.strategies.stealing import choose_group, choose_thefts, cost_matrix, select, share_frontier
+from shoal.strategies.stealing import Groups, choose_group, choose_thefts, cost_matrix, select, share_frontier
 from shoal.strategies.stealing.decision import finish_times
 
 ASKED_DEVICES, ASKED_MICROSECONDS, ASKED_PERCENT = 8, 3000.0, 1.0
@@ -48,7 +48,7 @@ def figures_of(size: int, repetitions: int, num_solved: int) -> list[Figure]:
     """Return the times of every kind of decision for a number of devices, and the deviation."""
     generator = np.random.default_rng(size)
     cases = [make_case(generator, size) for _ in range(repetitions)]
-    groups = [np.minimum(np.arange(size), last) for last in range(size)]
+    groups = Groups([np.minimum(np.arange(size), last) for last in range(size)])
     kinds: dict[str, Callable[[np.ndarray, np.ndarray], Any]] = {
         "frontier": choose_thefts,
         "frontier, linear program by HiGHS": solve_fractions,

@@ -151,7 +151,8 @@ def test_figures_keep_their_bounds():
         ("stealing_decisions", "--devices 2 3 --repetitions 3 --solved 2", 11),
         ("cost_inference", "--scale 8 --repetitions 50", 4),
         ("model_stealing", "--scale 9 --data missing", 14),
-        ("model_validation", "--scale 8 --data missing", 7),
+        ("model_validation", "--scale 8 --smaller 11 --data missing", 11),
+        ("planning", "--scales 8 10", 4),
         ("devices", "--scale 8 --memory-scale 8 --repetitions 1 --path-length 50 --data missing", 10),
     ],
 )

@@ -232,3 +232,32 @@ def test_a_device_alone_decides_nothing():
 @pytest.mark.parametrize("module", [pricing, replay, __import__("shoal.model.counts", fromlist=["counts"])])
 def test_examples(module):
     assert doctest.testmod(module).failed == 0
+
+
+def test_items_grow_with_vertices_and_edges_by_themselves():
+    given = random_counts()
+    grown = given.scaled(10, items=3)
+    assert grown.edges_visited.tolist() == (10 * given.edges_visited).tolist()
+    for name in ("items_sent", "items_combined", "bytes_sent"):
+        assert getattr(grown, name).tolist() == (3 * getattr(given, name)).tolist()
+    assert given.scaled(2).bytes_sent.tolist() == (2 * given.bytes_sent).tolist()
+    with pytest.raises(ArgumentError, match="items=0 is out of range"):
+        given.scaled(2, items=0)
+
+
+def test_bytes_follow_from_what_an_item_has():
+    given = random_counts()
+    ids = given.with_item_bytes(4)
+    assert ids.bytes_sent.tolist() == (4 * given.items_sent).tolist()
+    assert ids.items_sent is given.items_sent
+
+
+def test_supersteps_that_only_meet_are_added_at_the_end():
+    given = random_counts(5)
+    padded = given.padded(8)
+    assert padded.num_supersteps == 8
+    assert padded.edges_visited[:5].tolist() == given.edges_visited.tolist()
+    assert not padded.edges_visited[5:].any()
+    assert given.padded(3).num_supersteps == 5
+    runs = [scaling(counts, DGX, "h200-assumed").seconds for counts in (given, padded)]
+    assert runs[1] - runs[0] == pytest.approx(3 * DGX.seconds_per_superstep())

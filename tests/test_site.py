@@ -192,7 +192,7 @@ def test_every_picture_is_kept_and_shown(pictures):
     assert [name for name in pictures.PICTURES if f"](../pictures/{name}.svg)" not in pages] == []
 
 
-@pytest.mark.parametrize("name", ["butterfly", "fanout"])
+@pytest.mark.parametrize("name", ["butterfly", "fanout", "groups"])
 def test_picture_that_needs_no_run_is_the_kept_one(name, pictures):
     assert pictures.PICTURES[name](pictures.SCALE) == (DOCS / "pictures" / f"{name}.svg").read_text(encoding="utf-8")
 

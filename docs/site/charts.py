@@ -7,6 +7,7 @@ the reader's system, light or dark; nothing is fetched from elsewhere and no scr
 
 from __future__ import annotations
 
+import itertools
 import math
 import xml.etree.ElementTree as ET
 from collections.abc import Iterable, Iterator, Mapping, Sequence
@@ -93,6 +94,31 @@ def ways(title: str, rounds: Sequence[Sequence[Sequence[int]]], names: Sequence[
     for x in (_LABELS + number * step for number in range(len(rounds) + 1)):
         for y in places:
             _add(svg, "circle", cx=x, cy=y, r=4, **{"class": "dot s2"})
+    return _end(svg)
+
+
+def steps(title: str, curves: Mapping[str, Sequence[tuple[int, int]]], most: int) -> str:
+    """Return curves that go in steps, one below the other: each place from which on a value holds, and at last the end.
+
+    Parameters
+    ----------
+    most : the highest value, at the top of every curve
+    """
+    height, top, right = 4 * _LINE, 2 * _LINE + _EDGE, WIDTH - _VALUES
+    svg = _begin(title, top + len(curves) * (height + 2 * _LINE))
+    for name, points in curves.items():
+        places = [(_LABELS + (right - _LABELS) * x / max(points[-1][0], 1), top + height * (1 - y / most))
+                  for x, y in points]  # fmt: skip
+        _add(svg, "text", name, x=_EDGE, y=top + height / 2)
+        for value in (0, most):
+            y = top + height * (1 - value / most)
+            _add_way(svg, _LABELS, y, right, y, "axis")
+            _add(svg, "text", str(value), x=_LABELS - 14, y=y + 4.5, **{"class": "legend"})
+        for (x1, y1), (x2, y2) in itertools.pairwise(places):
+            _add_way(svg, x1, y1, x2, y1, "way s0")
+            _add_way(svg, x2, y1, x2, y2, "way s0")
+        _add(svg, "text", f"{points[-1][0]:,}", x=right + 5, y=top + height + 4.5, **{"class": "value"})
+        top += height + 2 * _LINE
     return _end(svg)
 
 

@@ -9,19 +9,21 @@ Counts, not times: they are the same on every machine, but for those of devices 
 
 from __future__ import annotations
 
+import json
 import sys
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
 import numpy as np
-from charts import Bar, Row, bar_chart, ways
+from charts import Bar, Row, bar_chart, steps, ways
 
 import shoal
 from shoal.strategies.communication import make_schedule
 from shoal.strategies.stealing import choose_thefts, cost_matrix
 
 FOLDER = Path(__file__).resolve().parents[1] / "pictures"
+STEALING = FOLDER.parents[1] / "benchmarks" / "results" / "model_stealing.json"
 SCALE = 16  # 2**16 vertices: large enough for hubs, and all pictures are there in a minute
 LEAST_SCALE = 6
 GRAPHS = {0: "grid", 1: "R-MAT, with hubs"}
@@ -131,6 +133,13 @@ def decide(scale: int) -> Any:
     return choose_thefts(loads, costs, least_load=1, least_gap=1, least_theft=1)
 
 
+def groups(scale: int) -> str:
+    """Draw how many of eight devices take part in the supersteps of runs on road networks, as was kept of a model."""
+    kept = json.loads(STEALING.read_text(encoding="utf-8"))["groups"]
+    curves = {name: points for name, points in kept.items() if name.split(",")[0] in ("New York", "Florida")}
+    return steps("Devices that take part, by superstep (modelled)", curves, most=8)
+
+
 PICTURES: dict[str, Callable[[int], str]] = {
     "direction": direction,
     "partition": partition,
@@ -140,6 +149,7 @@ PICTURES: dict[str, Callable[[int], str]] = {
     "fanout": fanout,
     "priorities": priorities,
     "stealing": stealing,
+    "groups": groups,
 }
 
 

@@ -2,6 +2,7 @@
 """What a run would take on another machine: its counts, priced by a topology.  Every such figure is *modelled*."""
 
 from shoal.model.bsp import Breakdown, bsp_seconds, predict
+from shoal.model.cluster import make_cluster
 from shoal.model.cost import CostModel
 from shoal.model.cost_files import COSTS, find_cost, load_cost, save_cost
 from shoal.model.counts import Counts
@@ -29,6 +30,7 @@ __all__ = [
     "frontier_features",
     "load_cost",
     "load_topology",
+    "make_cluster",
     "make_topology",
     "predict",
     "reduction_order",

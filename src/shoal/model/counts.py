@@ -4,12 +4,12 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
 
-from shoal.errors import ArgumentError, check_number
+from shoal.errors import ArgumentError, check_integer, check_number
 
 _COLUMNS = ("edges_visited", "items_sent", "items_combined", "bytes_sent")
 
@@ -54,7 +54,26 @@ class Counts:
         """Number of devices."""
         return self.edges_visited.shape[1]
 
-    def scaled(self, factor: float) -> Counts:
-        """Return what a graph like this one with ``factor`` times the edges would count, in as many supersteps."""
+    def scaled(self, factor: float, items: float | None = None) -> Counts:
+        """Return what a graph like this one with ``factor`` times the edges would count, in as many supersteps.
+
+        Parameters
+        ----------
+        items : times as many items and bytes; those are of vertices, so that of a graph with other edges a vertex it is
+            by how many times it has more vertices; by default ``factor``
+        """
         times = check_number("factor", factor, 0, open_low=True, open_high=True)
-        return Counts(*(np.rint(getattr(self, name) * times).astype(np.int64) for name in _COLUMNS))
+        of_items = times if items is None else check_number("items", items, 0, open_low=True, open_high=True)
+        factors = dict.fromkeys(_COLUMNS, of_items) | {"edges_visited": times}
+        return Counts(*(np.rint(getattr(self, name) * factors[name]).astype(np.int64) for name in _COLUMNS))
+
+    def with_item_bytes(self, bytes_per_item: float) -> Counts:
+        """Return the counts of a program whose items take so many bytes each, such as an id without a parent."""
+        times = check_number("bytes_per_item", bytes_per_item, 0, open_high=True)
+        return replace(self, bytes_sent=np.rint(self.items_sent * times).astype(np.int64))
+
+    def padded(self, num_supersteps: int) -> Counts:
+        """Return the counts with supersteps at the end that only meet, so that there are at least so many."""
+        more = check_integer("num_supersteps", num_supersteps, 1) - self.num_supersteps
+        rows = ((0, max(more, 0)), (0, 0))
+        return Counts(*(np.pad(getattr(self, name), rows) for name in _COLUMNS))

@@ -18,6 +18,7 @@ Matrix = tuple[tuple[Item, ...], ...]
 LOCAL = "local"
 DIRECT = "direct"
 HOST = "host"
+NETWORK = "network"
 
 
 def check_matrix(name: str, value: Any, count: int, check: Callable[[str, Any], Item]) -> Matrix[Item]:

@@ -131,7 +131,9 @@ class Topology:
         [66.8, 124.0, 142.0, 188.0, 220.0, 252.0]
         """
         count = check_integer("num_devices", num_devices, 1)
-        if count <= self.num_devices:
+        if count == self.num_devices:
+            return self
+        if count < self.num_devices:
             return self.subset(range(count))
         if not (self.is_switched and self.is_uniform and self.num_devices > 1):
             raise ArgumentError(

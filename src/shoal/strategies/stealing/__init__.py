@@ -9,11 +9,12 @@ III to V.
 
 from shoal.strategies.stealing.decision import Decision
 from shoal.strategies.stealing.frontier import choose_thefts, cost_matrix, evict, share_frontier, should_steal
-from shoal.strategies.stealing.group import SynchronisationEstimate, choose_group, should_regroup
+from shoal.strategies.stealing.group import Groups, SynchronisationEstimate, choose_group, should_regroup
 from shoal.strategies.stealing.selection import select
 
 __all__ = [
     "Decision",
+    "Groups",
     "SynchronisationEstimate",
     "choose_group",
     "choose_thefts",

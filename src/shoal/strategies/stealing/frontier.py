@@ -136,8 +136,20 @@ def share_frontier(loads: Any, costs: Any, owners: np.ndarray | None = None, lea
 
 def _check(loads: Any, costs: Any, owners: np.ndarray | None) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
     """Return the arguments as arrays, if everything that is there to do can be done by its owner."""
-    loads, costs = np.asarray(loads, np.int64), np.asarray(costs, np.float64)
+    loads, costs = check_loads(loads, costs)
     devices = np.arange(loads.size)
+    if owners is None:
+        owners = np.where(np.isfinite(costs.diagonal()), devices, costs.argmin(axis=1))
+    is_stuck = (loads > 0) & np.isinf(costs[devices, owners])
+    if is_stuck.any():
+        device = int(is_stuck.argmax())
+        raise ArgumentError(f"costs[{device}, {owners[device]}]=inf, but device {device} has {loads[device]} edges")
+    return loads, costs, owners
+
+
+def check_loads(loads: Any, costs: Any) -> tuple[np.ndarray, np.ndarray]:
+    """Return loads and costs as arrays, if they are of as many devices and none is negative."""
+    loads, costs = np.asarray(loads, np.int64), np.asarray(costs, np.float64)
     if costs.shape != (loads.size, loads.size) or not loads.size:
         raise ArgumentError(
             f"costs has the shape {costs.shape} for {loads.size} loads; it must be square, of that size"
@@ -146,13 +158,7 @@ def _check(loads: Any, costs: Any, owners: np.ndarray | None) -> tuple[np.ndarra
         raise ArgumentError(
             f"loads and costs have minima {loads.min()} and {costs.min()}; allowed: from 0, and above 0"
         )
-    if owners is None:
-        owners = np.where(np.isfinite(costs.diagonal()), devices, costs.argmin(axis=1))
-    is_stuck = (loads > 0) & np.isinf(costs[devices, owners])
-    if is_stuck.any():
-        device = int(is_stuck.argmax())
-        raise ArgumentError(f"costs[{device}, {owners[device]}]=inf, but device {device} has {loads[device]} edges")
-    return loads, costs, owners
+    return loads, costs
 
 
 def _own_shares(loads: np.ndarray, owners: np.ndarray) -> np.ndarray:
