@@ -20,8 +20,9 @@ from shoal.errors import ArgumentError, FileFormatError, check_choice
 
 FILE = "shoal.toml"
 PREFIX = "SHOAL_"
-#: Variables with this prefix that are no options: where compiled code is kept, and two of shoal's own tests.
-OTHER_VARIABLES = ("SHOAL_CACHE_DIR", "SHOAL_DATA", "SHOAL_TEST_PRODUCT")
+#: Variables with this prefix that are no options: where compiled code is kept, how long MPI's processes wait for one
+#: another, and three of shoal's own tests.
+OTHER_VARIABLES = ("SHOAL_CACHE_DIR", "SHOAL_RANK_TIMEOUT", "SHOAL_DATA", "SHOAL_SCREENSHOTS", "SHOAL_TEST_PRODUCT")
 #: What says where settings are cannot itself stand in a file.
 _CONFIG = "config"
 _ORIGINS = "shoal.origins"
