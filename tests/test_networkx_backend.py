@@ -531,7 +531,7 @@ def test_every_function_is_networkx_own():
 
 def test_importing_networkx_stays_light():
     code = "import sys, networkx as nx; assert 'shoal' in nx.utils.backends.backends; print(*sys.modules)"
-    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True, timeout=120)
     loaded = set(done.stdout.split())
     assert "shoal_networkx.info" in loaded
     assert loaded & {"shoal", "numba", "numpy", "scipy", "pyarrow", "shoal_networkx.interface"} == set()
