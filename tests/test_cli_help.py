@@ -71,9 +71,8 @@ def complete(words, shell="bash"):
         "COMP_WORDS": " ".join(words),
         "COMP_CWORD": str(len(words) - 1),
     }
-    done = subprocess.run(
-        [sys.executable, "-c", "from shoal.cli import main; main()"], capture_output=True, text=True, env=environment
-    )
+    command = [sys.executable, "-c", "from shoal.cli import main; main()"]
+    done = subprocess.run(command, capture_output=True, text=True, env=environment, timeout=120)
     assert done.stderr == ""
     return done.stdout.split()
 
