@@ -13,6 +13,7 @@ import pytest
 
 NAMES = ("chromium", "chromium-browser", "google-chrome")
 TIMEOUT_MILLISECONDS = 20_000  # for what takes a tenth of a second where nothing else runs
+ATTEMPTS = 4
 #: Screenshots are kept here, for a look at them.
 SCREENSHOTS = Path(os.environ.get("SHOAL_SCREENSHOTS") or Path(__file__).resolve().parents[1] / "local" / "screenshots")
 
@@ -26,6 +27,13 @@ def find_browser():
             pytest.fail(reason)
         pytest.skip(f"{reason}; install one, as by: apt-get install chromium")
     return found
+
+
+def playwright_timeout():
+    """What Playwright raises when it has waited long enough."""
+    from playwright.sync_api import TimeoutError
+
+    return TimeoutError
 
 
 @contextlib.contextmanager
@@ -73,6 +81,13 @@ class Page:
         """The value of a script."""
         return self.tab.evaluate(script, *arguments)
 
+    @contextlib.contextmanager
+    def drawn_again(self):
+        """Wait, behind what the block does, until all charts are drawn anew."""
+        before = self.ask("Number(document.documentElement.dataset.timesDrawn)")
+        yield
+        self.tab.wait_for_function(f"Number(document.documentElement.dataset.timesDrawn) > {before}")
+
     def count(self, selector):
         """How many elements there are."""
         return self.tab.locator(selector).count()
@@ -91,6 +106,16 @@ class Page:
         self.tab.mouse.down()
         self.tab.mouse.move(place["x"] + end * place["width"], middle, steps=5)
         self.tab.mouse.up()
+
+    def show_all(self, chart, end):
+        """Double-click a chart until its axis ends there again: on a busy machine two clicks may be too far apart."""
+        is_whole = f"document.getElementById('plot-{chart}')._fullLayout.xaxis.range[1] > {end} * 0.99"
+        for _ in range(ATTEMPTS):
+            self.tab.locator(f"#plot-{chart} .nsewdrag").first.dblclick()
+            with contextlib.suppress(playwright_timeout()):
+                self.tab.wait_for_function(is_whole, timeout=TIMEOUT_MILLISECONDS / ATTEMPTS)
+                return
+        pytest.fail(f"{chart} does not show all of itself after {ATTEMPTS} double clicks")
 
     def screenshot(self, name, selector="main"):
         """Keep a picture of a part of the page; return its path."""

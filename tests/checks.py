@@ -20,6 +20,7 @@ STATS_KEYS = {
     "idle_seconds",
     "peak_memory_bytes",
     "stolen_edges",
+    "steal_seconds",
     "work_items",
     "config",
     "supersteps",

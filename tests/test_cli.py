@@ -302,6 +302,8 @@ BAD = [
     ("bfs numbered.txt --source 7 --output out", "output='out' .parquet"),
     ("bfs numbered.txt --source 7 --output nowhere/out.csv", "output='nowhere/out.csv' folder"),
     ("bfs numbered.txt --source 7 --output some_folder/folder.csv", "folder.csv directory"),
+    ("generate rmat nowhere/out.shoal --scale 40", "path='nowhere/out.shoal' folder does not exist"),
+    ("convert missing.txt nowhere/out.shoal", "path='nowhere/out.shoal' folder does not exist"),
     ("sssp negative.txt --source 1", "-1 negative"),
     ("sssp numbered.txt --source 7 --delta 0", "delta=0 above 0"),
     ("sssp numbered.txt --source 7 --delta nan", "delta=nan"),

@@ -71,9 +71,8 @@ def complete(words, shell="bash"):
         "COMP_WORDS": " ".join(words),
         "COMP_CWORD": str(len(words) - 1),
     }
-    done = subprocess.run(
-        [sys.executable, "-c", "from shoal.cli import main; main()"], capture_output=True, text=True, env=environment
-    )
+    command = [sys.executable, "-c", "from shoal.cli import main; main()"]
+    done = subprocess.run(command, capture_output=True, text=True, env=environment, timeout=120)
     assert done.stderr == ""
     return done.stdout.split()
 
@@ -94,10 +93,14 @@ def test_a_shell_completes_options():
 def test_completion_is_shown_and_installed(shell, tmp_path):
     environment = os.environ | {"HOME": str(tmp_path), "_TYPER_COMPLETE_TEST_DISABLE_SHELL_DETECTION": "1"}
     call = [sys.executable, "-c", "import sys; from shoal.cli import main; sys.exit(main())"]
-    shown = subprocess.run([*call, "--show-completion", shell], capture_output=True, text=True, env=environment)
+    shown = subprocess.run(
+        [*call, "--show-completion", shell], capture_output=True, text=True, env=environment, timeout=120
+    )
     assert shown.returncode == 0
     assert f"_SHOAL_COMPLETE=complete_{shell}" in shown.stdout
-    done = subprocess.run([*call, "--install-completion", shell], capture_output=True, text=True, env=environment)
+    done = subprocess.run(
+        [*call, "--install-completion", shell], capture_output=True, text=True, env=environment, timeout=120
+    )
     assert done.returncode == 0, done.stderr
     written = [path.read_text(encoding="utf-8") for path in tmp_path.rglob("*") if path.is_file()]
     assert any("_SHOAL_COMPLETE" in text for text in written)

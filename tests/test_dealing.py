@@ -56,6 +56,10 @@ def test_every_edge_of_a_frontier_is_visited_once_and_loads_are_even(num_devices
     assert (np.diag(thefts) == 0).all()
     by_thief = np.sum([row["stolen_edges"] for row in stats["supersteps"]], axis=0)
     np.testing.assert_array_equal(thefts.sum(axis=0), by_thief)
+    for row in stats["supersteps"]:
+        assert ((np.array(row["steal_seconds"]) > 0) >= (np.array(row["stolen_edges"]) > 0)).all()
+        assert (np.array(row["steal_seconds"]) + row["idle_seconds"] <= np.array(row["seconds"]) + 1e-9).all()
+    assert others["steal_seconds"] == others["stolen_edges"] == 0
 
 
 @pytest.mark.parametrize("communication", ["selective", "broadcast", "butterfly", "ring"])

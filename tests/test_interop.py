@@ -446,7 +446,12 @@ def test_no_other_library_is_imported():
         "shoal.Graph.from_table({'src': [0], 'dst': [1]});"
         "print(*[name for name in ('networkx', 'igraph', 'networkit', 'polars', 'torch') if name in sys.modules])"
     )
-    assert subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True).stdout.split() == []
+    assert (
+        subprocess.run(
+            [sys.executable, "-c", code], capture_output=True, text=True, check=True, timeout=120
+        ).stdout.split()
+        == []
+    )
 
 
 @given(st.lists(st.tuples(st.integers(0, 6), st.integers(0, 6)), min_size=1, max_size=12), st.booleans())

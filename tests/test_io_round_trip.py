@@ -228,7 +228,7 @@ def test_arguments_of_write(tmp_path):
             {"format": "metiss"},
             r"format='metiss' is not known; allowed: edge-list.*did you mean 'metis'",
         ),
-        (graph, "no/folder/g.txt", {}, "cannot be written: "),
+        (graph, "no/folder/g.txt", {}, r"^path='[^']*g.txt' is in a folder that does not exist; make it first$"),
         (graph, ".", {"format": "edge-list"}, "is a directory"),
         (graph, "g.npz.gz", {}, "npz files cannot be compressed"),
         (graph, "g.wsg", {}, "weights of float64; a GAP file holds int32"),

@@ -8,93 +8,18 @@ import math
 import random
 import subprocess
 import sys
-from collections.abc import Iterator
 
 import networkx as nx
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from networkx_calls import CLASSES, GRAPHS, assert_near, assert_same, close, ends_of, make_graph, outcome
 from shoal_networkx.graph import ConvertedGraph
 from shoal_networkx.info import FUNCTIONS
 from shoal_networkx.interface import backend
 
 pytestmark = pytest.mark.filterwarnings("ignore:Note. conversions to backend graphs")
-
-CLASSES = (nx.Graph, nx.DiGraph, nx.MultiGraph, nx.MultiDiGraph)
-#: Few weights: of several shortest paths the right one must be taken, also where edges add nothing.
-WEIGHTS = {"none": None, "int": [0, 1, 1, 2, 3], "float": [0.0, 0.1, 0.2, 0.3, 1.5]}
-
-
-def make_graph(kind, weights, seed, num_nodes=14, num_edges=24):
-    """A graph whose nodes, and whose rows, are in no order; some nodes are isolated, some edges loops or parallel."""
-    draw = random.Random(seed)
-    nodes = [f"n{i}" if seed % 2 else i for i in range(num_nodes)]
-    draw.shuffle(nodes)
-    graph = kind(name=f"graph {seed}")
-    graph.add_nodes_from((node, {"color": draw.choice("rgb")}) for node in nodes)
-    for _ in range(num_edges):
-        u, v = draw.choice(nodes[1:]), draw.choice(nodes[1:])
-        data = {} if WEIGHTS[weights] is None else {"weight": draw.choice(WEIGHTS[weights])}
-        graph.add_edge(u, v, **data)
-    return graph
-
-
-GRAPHS = {
-    f"{kind.__name__}-{weights}-{seed}": make_graph(kind, weights, seed)
-    for kind in CLASSES
-    for weights in WEIGHTS
-    for seed in (1, 2)
-}
-
-
-def materialize(found):
-    """What a result says, with the order of everything that has one."""
-    if isinstance(found, nx.Graph):
-        return type(found), found.graph, found._node, found._adj
-    if isinstance(found, dict):
-        return [(key, materialize(value)) for key, value in found.items()]
-    if isinstance(found, Iterator):
-        return [materialize(item) for item in found]
-    if isinstance(found, (list, tuple)):
-        return type(found), [materialize(item) for item in found]
-    return type(found), found
-
-
-def outcome(name, graph, arguments, **options):
-    try:
-        return "returned", materialize(getattr(nx, name)(graph, **arguments, **options))
-    except NotImplementedError:
-        raise
-    except Exception as error:
-        return "raised", type(error), str(error)
-
-
-def assert_same(name, graph, **arguments):
-    expected = outcome(name, graph, arguments, backend="networkx")
-    assert outcome(name, graph, arguments, backend="shoal") == expected
-
-
-def close(found, expected):
-    return list(found) == list(expected) and all(
-        type(found[key]) is type(value) and (found[key] == pytest.approx(value, rel=1e-9, abs=1e-15, nan_ok=True))
-        for key, value in expected.items()
-    )
-
-
-def assert_near(name, graph, **arguments):
-    expected = outcome(name, graph, arguments, backend="networkx")
-    if expected[0] == "raised":
-        assert outcome(name, graph, arguments, backend="shoal") == expected
-    else:
-        found, expected = (getattr(nx, name)(graph, **arguments, backend=by) for by in ("shoal", "networkx"))
-        assert close(found, expected), (name, arguments)
-
-
-def ends_of(graph):
-    nodes = list(graph)
-    return nodes[3], nodes[8]
-
 
 BREADTH_FIRST = {
     "generic_bfs_edges": [{}, {"depth_limit": 2}],
@@ -417,7 +342,13 @@ LEFT_TO_NETWORKX = [
     ("generic_bfs_edges", {"source": 0, "neighbors": iter}, "neighbors"),
     ("dijkstra_path", {"source": 0, "target": 1, "weight": lambda u, v, data: 1}, "function"),
     ("shortest_path", {"source": 0, "target": 1}, "several shortest paths"),
-    ("shortest_path_length", {"source": 0, "weight": "weight", "method": "bellman-ford"}, "order"),
+    ("louvain_communities", {"seed": 3}, "seed"),
+    ("louvain_communities", {"seed": random.Random(3)}, "seed"),
+    ("louvain_communities", {"max_level": 2}, "max_level"),
+    ("louvain_communities", {"resolution": -1}, "resolution"),
+    ("louvain_communities", {"threshold": None}, "threshold"),
+    ("louvain_communities", {"weight": len}, "function"),
+    ("bellman_ford_path", {"source": 0, "target": 1, "weight": len}, "function"),
     ("betweenness_centrality", {"weight": "weight"}, "weight"),
     ("betweenness_centrality", {"k": 0}, "k=0"),
     ("edge_betweenness_centrality", {"weight": "weight"}, "weight"),
@@ -467,7 +398,7 @@ def test_what_is_left_to_networkx_has_a_reason(name, arguments, reason):
 
 
 def test_kinds_of_graphs_left_to_networkx():
-    for name in ("clustering", "average_clustering", "transitivity"):
+    for name in ("clustering", "average_clustering", "transitivity", "louvain_communities"):
         assert "directed" in backend.can_run(name, (nx.DiGraph([(0, 1)]),), {})
     assert "keys" in backend.can_run("minimum_spanning_tree", (nx.MultiGraph([(0, 1)]),), {})
 
@@ -600,7 +531,7 @@ def test_every_function_is_networkx_own():
 
 def test_importing_networkx_stays_light():
     code = "import sys, networkx as nx; assert 'shoal' in nx.utils.backends.backends; print(*sys.modules)"
-    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True, timeout=120)
     loaded = set(done.stdout.split())
     assert "shoal_networkx.info" in loaded
     assert loaded & {"shoal", "numba", "numpy", "scipy", "pyarrow", "shoal_networkx.interface"} == set()

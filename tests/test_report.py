@@ -282,6 +282,14 @@ def test_bars_of_the_timeline_are_the_seconds_of_the_trace():
     assert sum(line["showlegend"] for line in lines) == len(KINDS)
 
 
+def test_a_kind_that_only_some_devices_have_is_in_the_legend():
+    lines = charts_of(real_trace("eight that steal"))["timeline"].figure["data"]
+    stealing = [line for line in lines if line["name"] == "steal"]
+    thieves = np.flatnonzero(real_trace("eight that steal").column("steal_seconds").sum(axis=0)).tolist()
+    assert [line["meta"]["device"] for line in stealing] == thieves
+    assert [line["showlegend"] for line in stealing] == [True] + [False] * (len(thieves) - 1)
+
+
 def test_frontier_bars_are_the_sums_over_devices():
     trace = made_up_trace(3, 50)
     bars = charts_of(trace)["frontier"].figure["data"]

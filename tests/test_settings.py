@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import json
 import logging
+import re
 import shlex
 from pathlib import Path
 
@@ -182,6 +183,15 @@ def test_other_variables_may_be_set(run, monkeypatch):
         if name != "SHOAL_CACHE_DIR":
             monkeypatch.setenv(name, "1")
     assert run("info g.shoal --json")["vertices"] == 3
+
+
+def test_every_variable_that_is_read_is_known():
+    root = Path(__file__).resolve().parents[1]
+    texts = [path.read_text(encoding="utf-8") for part in ("src", "tests") for path in (root / part).rglob("*.py")]
+    read = {name for text in texts for name in re.findall(r'environ(?:\.get\(|\[)"(SHOAL_[A-Z_]+)"', text)}
+    assert set(OTHER_VARIABLES) <= read | {"SHOAL_CACHE_DIR"}
+    options = {"SHOAL_DEVICES"}
+    assert read - set(OTHER_VARIABLES) <= options
 
 
 def test_a_broken_file_does_not_keep_help_away(folder, capsys):

@@ -57,6 +57,7 @@ def made_up_trace(num_devices, num_supersteps, seed=1) -> RunTrace:
         rows[:, 8] = random.integers(0, 9_999, num_supersteps)
         rows[:, 10] = lengths - work[:, device]
         rows[:, 11], rows[:, 12] = work[:, device] // 10, work[:, device] // 5
+        rows[:, 14] = work[:, device] // 7
         traces.append(Trace())
         traces[-1].add(rows)
     config = RunConfig(devices=f"cpu:{num_devices}").resolved()

@@ -98,7 +98,6 @@ class Result:
         """Write the columns of `named_columns` to a Parquet file, which appears only when it is complete."""
         from shoal import tables
 
-        tables.check_folder(os.fspath(path), "path")
         tables.write_columns(self.named_columns(), os.fspath(path), ".parquet")
 
     def __arrow_c_stream__(self, requested_schema: Any = None) -> Any:

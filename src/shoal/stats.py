@@ -17,9 +17,9 @@ _BEGIN, _END, _FRONTIER, _EDGES, _DIRECTION = range(5)  # columns: as a row of `
 _COUNTED = {"edges_visited": 3, "messages": 6, "items_sent": 7, "bytes_sent": 8, "items_combined": 9,
             "stolen_edges": 13}  # fmt: skip
 #: Nanoseconds, with the names of their seconds.
-_TIMED = {"idle_seconds": 10, "pack_seconds": 11, "combine_seconds": 12}
-_NUM_COLUMNS = 14
-#: A row has 112 bytes: 112 MB at most, however long a run is.  Roads of a continent need some ten thousand rows.
+_TIMED = {"idle_seconds": 10, "pack_seconds": 11, "combine_seconds": 12, "steal_seconds": 14}
+_NUM_COLUMNS = 15
+#: A row has 120 bytes: 120 MB at most, however long a run is.  Roads of a continent need some ten thousand rows.
 MAX_ROWS = 1_000_000
 
 
@@ -29,7 +29,7 @@ class Trace:
 
     A row: begin and end (ns), frontier size, edges looked at, direction, output size, messages, items and bytes sent,
     items combined, ns spent waiting for other devices, packing what is sent, combining what was received, edges looked
-    at in the place of other devices.
+    at in the place of other devices, ns spent on these.
     """
 
     keeps_rows: bool = True
@@ -80,7 +80,7 @@ def async_row(
     """Return the one row of a device without supersteps."""
     return np.array([[
         began, ended, work_items, edges_visited, _ASYNC, 0, messages, items_sent, bytes_sent, items_combined,
-        0, 0, 0, 0,
+        0, 0, 0, 0, 0,
     ]])  # fmt: skip
 
 

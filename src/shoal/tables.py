@@ -26,17 +26,6 @@ def suffix_of(path: str, argument: str) -> str:
     return suffix
 
 
-def check_folder(path: str, argument: str) -> None:
-    """Refuse, before anything is computed, a path that could not be written in the end."""
-    folder = os.path.dirname(os.path.abspath(path))
-    if not os.path.isdir(folder):
-        raise ArgumentError(f"{argument}={path!r} is in a folder that does not exist; make it first")
-    if os.path.isdir(path):
-        raise ArgumentError(f"{argument}={path!r} is a directory; it must be a file")
-    if not os.access(folder, os.W_OK):
-        raise ArgumentError(f"{argument}={path!r} is in a folder that may not be written to; choose another")
-
-
 def to_arrow(columns: dict[str, Any]) -> Any:
     """Return a pyarrow table that shares the memory of the columns."""
     import pyarrow as pa

@@ -56,13 +56,9 @@ def edge_betweenness_centrality(
 
 def degree_centrality(G: ConvertedGraph) -> dict[Any, float]:
     """Return the degrees of nodes as parts of the largest possible."""
-    degrees = G.degrees(G.successors)
     if G.is_directed():
-        return _shares(G, degrees + _in_degrees(G))
-    loops = np.repeat(np.arange(len(G)), np.diff(G.successors.indptr)) == G.successors.indices
-    counts = G.parallels[loops] if G.parallels is not None else None
-    twice = np.bincount(G.successors.indices[loops], counts, minlength=len(G)).astype(np.int64)
-    return _shares(G, degrees + twice)
+        return _shares(G, G.degrees(G.successors) + _in_degrees(G))
+    return _shares(G, G.degrees_with_loops_twice())
 
 
 def in_degree_centrality(G: ConvertedGraph) -> dict[Any, float]:

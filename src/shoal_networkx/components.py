@@ -23,7 +23,7 @@ from shoal_networkx.search import strategies
 def connected_components(G: ConvertedGraph) -> Iterator[set[Any]]:
     """Yield the nodes of each component, in the order of the first of them."""
     if len(G):
-        yield from (set(G.names_of(members)) for members in _members(_label(G).label))
+        yield from (set(G.names_of(members)) for members in members_by_label(_label(G).label))
 
 
 def number_connected_components(G: ConvertedGraph) -> int:
@@ -58,7 +58,7 @@ def strongly_connected_components(G: ConvertedGraph) -> Iterator[set[Any]]:
     """Yield the nodes of each strongly connected component, those first from which no other is reached."""
     if len(G):
         label = _strong_label(G).label
-        members = _members(label)
+        members = members_by_label(label)
         places = np.searchsorted(np.unique(label), leaving_order(G.hops(), label))
         yield from (set(G.names_of(members[place])) for place in places.tolist())
 
@@ -79,7 +79,7 @@ def _strong_label(G: ConvertedGraph) -> ComponentsResult:
     return shoal.strongly_connected_components(G.hops(), **strategies())
 
 
-def _members(label: np.ndarray) -> list[np.ndarray]:
+def members_by_label(label: np.ndarray) -> list[np.ndarray]:
     """Return the vertices of each component, by label."""
     order = np.argsort(label, kind="stable")
     return np.split(order, np.flatnonzero(np.diff(label[order])) + 1)

@@ -101,15 +101,18 @@ class ConvertedGraph:
         turned = turned and self.directed
         return self.kept(("hops", turned), lambda: self._graph(turned, None))
 
-    def lengths(self, weight: Any, turned: bool = False) -> Graph:
-        """Return the graph with the least weight of parallel edges, in which paths have NetworkX's lengths."""
+    def lengths(self, weight: Any, turned: bool = False, any_sign: bool = False) -> Graph:
+        """Return the graph with the least weight of parallel edges, in which paths have NetworkX's lengths.
+
+        Negative weights are refused without ``any_sign``.
+        """
         if weight is None:
             return self.hops(turned)
         turned = turned and self.directed
         values = self.values_of(weight)
         return self.kept(
-            (weight, "least", turned),
-            lambda: self._graph(turned, values.as_lengths(len(self)).least(self.parallels)),
+            (weight, "least", turned, any_sign),
+            lambda: self._graph(turned, values.as_lengths(len(self), any_sign).least(self.parallels)),
         )
 
     def totals(self, weight: Any) -> Graph:
@@ -138,6 +141,13 @@ class ConvertedGraph:
         if self.parallels is None or rows is not self.successors:
             return np.diff(rows.indptr)
         return np.diff(np.concatenate([[0], np.cumsum(self.parallels)])[rows.indptr])
+
+    def degrees_with_loops_twice(self) -> np.ndarray:
+        """Return the degrees of an undirected graph, as NetworkX counts them."""
+        rows = self.successors
+        loops = np.repeat(np.arange(len(self)), np.diff(rows.indptr)) == rows.indices
+        counts = None if self.parallels is None else self.parallels[loops]
+        return self.degrees(rows) + np.bincount(rows.indices[loops], counts, minlength=len(self)).astype(np.int64)
 
     def kept(self, key: Any, make: Callable[[], Any]) -> Any:
         """Return what was made of this graph under a key, which is made once."""

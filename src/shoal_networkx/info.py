@@ -24,6 +24,7 @@ STRONG: Sizes = (None, 3_000)
 CORES: Sizes = (None, 1_000)
 COEFFICIENTS: Sizes = (6_000, 1_000)
 ITERATIONS: Sizes = (1_000, 1_000)
+COMMUNITIES: Sizes = (1_000, 1_000)
 HUBS: Sizes = (6_000, 1_000)
 #: Without the edges' attributes a conversion would pay as well, but mostly they are asked for.
 TREES: Sizes = (None, 1_000)
@@ -31,8 +32,10 @@ TREES: Sizes = (None, 1_000)
 _SUMS = "Sums are of floats and agree with NetworkX's to their last digits, not bit by bit."
 _NO_SORT = "``sort_neighbors`` is left to NetworkX."
 _TRIANGLES = "Of undirected graphs, without weights."
+_LOUVAIN = "Where no ``seed`` is given: a partition of its own, of as high a modularity.  Of undirected graphs."
 _KRUSKAL = "By Kruskal's algorithm, and not of multigraphs."
 _WEIGHTS = "Weights are whole numbers, or all floats, at least 0; weight functions are left to NetworkX."
+_SIGNED = "Weights are whole numbers, or all floats, of any sign; weight functions are left to NetworkX."
 
 #: Name: the module, from which sizes it pays, a sentence for NetworkX's own pages.
 FUNCTIONS: dict[str, tuple[str, Sizes, str]] = {
@@ -68,7 +71,13 @@ FUNCTIONS: dict[str, tuple[str, Sizes, str]] = {
     "all_pairs_dijkstra": ("weighted", ALL_WEIGHTED, _WEIGHTS),
     "all_pairs_dijkstra_path": ("weighted", ALL_WEIGHTED, _WEIGHTS),
     "all_pairs_dijkstra_path_length": ("weighted", ALL_WEIGHTED, _WEIGHTS),
-    "bellman_ford_path_length": ("weighted", WEIGHTED_SEARCH, _WEIGHTS),
+    "bellman_ford_path": ("bellman_ford", WEIGHTED_SEARCH, _SIGNED),
+    "bellman_ford_path_length": ("bellman_ford", WEIGHTED_SEARCH, _SIGNED),
+    "single_source_bellman_ford": ("bellman_ford", WEIGHTED_SEARCH, _SIGNED),
+    "single_source_bellman_ford_path": ("bellman_ford", WEIGHTED_SEARCH, _SIGNED),
+    "single_source_bellman_ford_path_length": ("bellman_ford", WEIGHTED_SEARCH, _SIGNED),
+    "all_pairs_bellman_ford_path": ("bellman_ford", ALL_WEIGHTED, _SIGNED),
+    "all_pairs_bellman_ford_path_length": ("bellman_ford", ALL_WEIGHTED, _SIGNED),
     "connected_components": ("components", SEARCH, ""),
     "number_connected_components": ("components", SEARCH, ""),
     "is_connected": ("components", SEARCH, ""),
@@ -85,6 +94,8 @@ FUNCTIONS: dict[str, tuple[str, Sizes, str]] = {
     "clustering": ("clusters", COEFFICIENTS, _TRIANGLES),
     "average_clustering": ("clusters", COEFFICIENTS, _TRIANGLES),
     "transitivity": ("clusters", COEFFICIENTS, "Of undirected graphs."),
+    "label_propagation_communities": ("communities", COMMUNITIES, ""),
+    "louvain_communities": ("communities", COMMUNITIES, _LOUVAIN),
     "minimum_spanning_edges": ("spanning_trees", TREES, _KRUSKAL),
     "maximum_spanning_edges": ("spanning_trees", TREES, _KRUSKAL),
     "minimum_spanning_tree": ("spanning_trees", TREES, _KRUSKAL),

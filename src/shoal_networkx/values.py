@@ -42,17 +42,18 @@ class EdgeValues:
             raise NotImplementedError(self.trouble)
         return self
 
-    def as_lengths(self, num_nodes: int) -> EdgeValues:
+    def as_lengths(self, num_nodes: int, any_sign: bool = False) -> EdgeValues:
         """Return the values if NetworkX's sums of them have one type, and are numbers, however long a path is."""
         numbers = self.as_numbers().numbers
         if len(self.kinds) > 1:
             raise NotImplementedError("weights are ints and floats: lengths would be now the one, now the other")
         if numbers is None or not numbers.size:
             return self
-        if numbers.min() < 0:
+        if numbers.min() < 0 and not any_sign:
             raise NotImplementedError(f"the weight {numbers.min()} is negative")
-        if float(numbers.max()) * num_nodes >= (_EXACT if self.is_whole else np.finfo(np.float64).max):
-            raise NotImplementedError(f"paths of edges with the weight {numbers.max():g} may be too long to be exact")
+        most = max(float(numbers.max()), -float(numbers.min()))
+        if most * num_nodes >= (_EXACT if self.is_whole else np.finfo(np.float64).max):
+            raise NotImplementedError(f"paths of edges with weights as large as {most:g} may be too long to be exact")
         return self
 
     def least(self, parallels: np.ndarray | None) -> np.ndarray:

@@ -36,7 +36,7 @@ def dijkstra_path_length(G: ConvertedGraph, source: Any, target: Any, weight: An
         raise nx.NodeNotFound(f"Node {source} not found in graph")
     if source == target:
         return 0
-    length = _length_to(G, source, target, weight)
+    length = length_to(G, source, target, weight)
     if length is None:
         raise nx.NetworkXNoPath(f"Node {target} not reachable from {source}")
     return length
@@ -95,7 +95,7 @@ def multi_source_dijkstra_path_length(
     vertices = _vertices(G, dict.fromkeys(sources))
     graph = G.lengths(weight)
     distance = _distances(graph, vertices, cutoff)
-    return _named_lengths(G, visits(graph, vertices, distance).order, distance, len(vertices), weight)
+    return named_lengths(G, visits(graph, vertices, distance).order, distance, len(vertices), weight)
 
 
 @_limited
@@ -119,24 +119,11 @@ def all_pairs_dijkstra_path_length(G: ConvertedGraph, cutoff: Any = None, weight
     return ((node, multi_source_dijkstra_path_length(G, {node}, cutoff, weight)) for node in G)
 
 
-@_named
-def bellman_ford_path_length(G: ConvertedGraph, source: Any, target: Any, weight: Any = "weight") -> Any:
-    """Return the length of a shortest path; where no weight is negative, it is Dijkstra's."""
-    if source not in G:
-        raise nx.NodeNotFound(f"Node {source} not found in graph" if source == target else f"Source {source} not in G")
-    if source == target:
-        return 0
-    length = _length_to(G, source, target, weight)
-    if length is None:
-        raise nx.NetworkXNoPath(f"node {target} not reachable from {source}")
-    return length
-
-
 def lengths_to(G: ConvertedGraph, target: Any, weight: Any) -> dict[Any, Any]:
     """Return the lengths of paths to a target."""
     graph, vertex = G.lengths(weight, turned=True), _vertices(G, [target])
     distance = _distances(graph, vertex, None)
-    return _named_lengths(G, visits(graph, vertex, distance).order, distance, 1, weight)
+    return named_lengths(G, visits(graph, vertex, distance).order, distance, 1, weight)
 
 
 def paths_to(G: ConvertedGraph, target: Any, weight: Any) -> dict[Any, list[Any]]:
@@ -166,12 +153,13 @@ def _distances(graph: shoal.Graph, vertices: list[int], cutoff: Any, target: int
     return lengths_from(graph, vertices, cutoff, None if target is None or len(vertices) > 1 else [target])
 
 
-def _length_to(G: ConvertedGraph, source: Any, target: Any, weight: Any) -> Any:
+def length_to(G: ConvertedGraph, source: Any, target: Any, weight: Any) -> Any:
+    """Return the length of a shortest path between two nodes; None for no path."""
     graph, vertex = G.lengths(weight), G.index.get(target)
     if vertex is None:
         return None
     length = _distances(graph, [G.index[source]], None, vertex)[vertex]
-    return _python_lengths(G, length, weight) if np.isfinite(length) else None
+    return python_lengths(G, length, weight) if np.isfinite(length) else None
 
 
 def _length_and_path(G: ConvertedGraph, sources: list[Any], target: Any, cutoff: Any, weight: Any) -> Any:
@@ -182,25 +170,25 @@ def _length_and_path(G: ConvertedGraph, sources: list[Any], target: Any, cutoff:
     if not np.isfinite(distance[vertex]):
         return None
     path = path_to(visits(graph, vertices, distance).parent, vertex)
-    return _python_lengths(G, distance[vertex], weight), G.names_of(path)
+    return python_lengths(G, distance[vertex], weight), G.names_of(path)
 
 
 def _lengths_and_paths(G: ConvertedGraph, sources: list[Any], cutoff: Any, weight: Any) -> Any:
     graph, vertices = G.lengths(weight), _vertices(G, sources)
     distance = _distances(graph, vertices, cutoff)
     found = visits(graph, vertices, distance)
-    return _named_lengths(G, found.order, distance, len(vertices), weight), named_paths(G, found, vertices)
+    return named_lengths(G, found.order, distance, len(vertices), weight), named_paths(G, found, vertices)
 
 
-def _named_lengths(
+def named_lengths(
     G: ConvertedGraph, order: np.ndarray, distance: np.ndarray, num_sources: int, weight: Any
 ) -> dict[Any, Any]:
     """Return lengths by name; that of a source is NetworkX's own 0, an int."""
-    lengths = [*[0] * num_sources, *_python_lengths(G, distance[order[num_sources:]], weight)]
+    lengths = [*[0] * num_sources, *python_lengths(G, distance[order[num_sources:]], weight)]
     return dict(zip(G.names_of(order), lengths, strict=True))
 
 
-def _python_lengths(G: ConvertedGraph, lengths: Any, weight: Any) -> Any:
+def python_lengths(G: ConvertedGraph, lengths: Any, weight: Any) -> Any:
     """Return lengths as ints where weights are, or else as floats."""
     is_whole = weight is None or G.values_of(weight).is_whole
     return lengths.astype(np.int64).tolist() if is_whole else lengths.tolist()

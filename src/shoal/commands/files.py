@@ -14,6 +14,7 @@ from shoal.commands import display
 from shoal.commands.options import GraphPath, Json, Quiet, ReadingOptions, expanded
 from shoal.graph import Graph
 from shoal.io import write
+from shoal.io.files import check_writable
 from shoal.io.formats import format_to_write
 from shoal.machine import format_bytes
 
@@ -32,7 +33,8 @@ def convert(
     quiet: Quiet = False,
 ) -> None:
     """Write a graph file in another format."""
-    format_to_write(target, target_format)  # refuses an unknown suffix before anything is read
+    format_to_write(target, target_format)  # what cannot be written is refused before anything is read
+    check_writable(target)
     with display.stages(quiet) as begin:
         begin(f"reading {path}")
         started = time.perf_counter()

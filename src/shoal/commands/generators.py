@@ -17,6 +17,7 @@ from shoal.commands.options import Json, Quiet, expanded
 from shoal.errors import ArgumentError
 from shoal.graph import Graph
 from shoal.io import write
+from shoal.io.files import check_writable
 from shoal.io.formats import format_to_write
 
 app = typer.Typer(help="Generate a graph and write it to a file.", epilog=overview("generate"), no_args_is_help=False)
@@ -117,7 +118,8 @@ def grid(
 
 
 def _generate(make: Callable[..., Graph], target: str, common: CommonOptions, arguments: dict[str, Any]) -> None:
-    format_to_write(target, None)  # refuses an unknown suffix before anything is drawn
+    format_to_write(target, None)  # what cannot be written is refused before anything is drawn
+    check_writable(target)
     with display.stages(common.quiet) as begin:
         begin("drawing the graph")
         started = time.perf_counter()

@@ -14,17 +14,17 @@ import numpy as np
 from shoal.commands.vertex_names import vertices_of
 from shoal.errors import FileFormatError
 from shoal.graph import Graph
-from shoal.io.files import check_readable
+from shoal.io.files import check_readable, check_writable
 from shoal.labels import is_numbered
 from shoal.results import Result, holds_vertices
-from shoal.tables import check_folder, suffix_of, write_columns
+from shoal.tables import suffix_of, write_columns
 
 
 def check_output(path: str | None) -> None:
     """Refuse, before anything is computed, a path that could not be written in the end."""
     if path is not None:
         suffix_of(path, "output")
-        check_folder(path, "output")
+        check_writable(path, "output")
 
 
 def write_result(result: Result, path: str) -> None:

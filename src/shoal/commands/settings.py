@@ -21,8 +21,10 @@ from shoal.machine import JOB_FOLDER, JOB_TIMEOUT
 
 FILE = "shoal.toml"
 PREFIX = "SHOAL_"
-#: Variables with this prefix that are no options: where compiled code is kept, an MPI job's, two of shoal's own tests.
-OTHER_VARIABLES = ("SHOAL_CACHE_DIR", JOB_FOLDER, JOB_TIMEOUT, "SHOAL_DATA", "SHOAL_TEST_PRODUCT")
+#: Variables with this prefix that are no options: where compiled code is kept, an MPI job's, and shoal's own tests'.
+OTHER_VARIABLES = (
+    "SHOAL_CACHE_DIR", JOB_FOLDER, JOB_TIMEOUT, "SHOAL_DATA", "SHOAL_SCREENSHOTS", "SHOAL_TEST_PRODUCT",
+)  # fmt: skip
 #: What says where settings are cannot itself stand in a file.
 _CONFIG = "config"
 _ORIGINS = "shoal.origins"

@@ -35,6 +35,18 @@ def check_readable(path: str) -> None:
         raise FileFormatError(f"{path}: the file is empty")
 
 
+def check_writable(path: str, argument: str = "path") -> None:
+    """Refuse, before anything is computed, a file that could not be written in the end."""
+    target = os.path.realpath(path)
+    folder = os.path.dirname(target)
+    if os.path.isdir(target):
+        raise ArgumentError(f"{argument}={path!r} is a directory; it must be a file")
+    if not os.path.isdir(folder):
+        raise ArgumentError(f"{argument}={path!r} is in a folder that does not exist; make it first")
+    if not os.access(folder, os.W_OK):
+        raise ArgumentError(f"{argument}={path!r} is in a folder that may not be written to; choose another")
+
+
 def _refuse_path(path: str, verb: str, error: OSError) -> NoReturn:
     raise ArgumentError(f"path={path!r} cannot be {verb}: {error.strerror or error}") from error
 
@@ -67,9 +79,8 @@ def read_start(path: str, num_bytes: int) -> bytes:
 @contextlib.contextmanager
 def replacing(path: str) -> Iterator[str]:
     """Give the name of a new file in the same folder; it takes the place of ``path`` only if all goes well."""
+    check_writable(path)
     target = os.path.realpath(path)
-    if os.path.isdir(target):
-        raise ArgumentError(f"path={path!r} is a directory; it must be a file")
     folder, name = os.path.split(target)
     temporary = os.path.join(folder, f".{name}.{secrets.token_hex(4)}.partial")
     try:

@@ -20,6 +20,7 @@ from shoal.report.figures import (
     make_bars,
     make_figure,
     packed,
+    superstep_axis,
     time_unit,
 )
 from shoal.report.kinds import WORK, measured_kinds, seconds_of
@@ -56,7 +57,7 @@ def draw_frontier(trace: RunTrace) -> Chart | None:
     is_wide = means.max(initial=0) > WIDE * means[means > 0].min(initial=np.inf)
     axis = {"type": "log", "dtick": 1, "exponentformat": "SI"} if is_wide else {"rangemode": "tozero"}
     title = "vertices, logarithmic" if is_wide else "vertices"
-    figure = make_figure(bars, barmode="overlay", xaxis=_superstep_axis(trace),
+    figure = make_figure(bars, barmode="overlay", xaxis=superstep_axis(0, len(trace.supersteps) - 1),
                          yaxis={"title": {"text": title}, "fixedrange": True} | axis)  # fmt: skip
     caption = (
         "How many vertices each superstep began with, and which way it looked along edges: good is few supersteps with "
@@ -70,12 +71,6 @@ def _directions_of(trace: RunTrace, groups: Groups) -> np.ndarray:
     """Return the direction of each group's supersteps, or that it has both."""
     share = groups.sum(np.array([direction == "pull" for direction in trace.directions], np.int64)) / groups.sizes
     return np.where(share == 0, "push", np.where(share == 1, "pull", "push and pull"))
-
-
-def _superstep_axis(trace: RunTrace) -> dict[str, Any]:
-    count = len(trace.supersteps)
-    axis = {"title": {"text": "superstep"}, "range": [-0.5, count - 0.5], "tickformat": ",d", "showgrid": False}
-    return axis | ({"dtick": 1} if count <= 20 else {})
 
 
 def draw_times(trace: RunTrace) -> Chart | None:
@@ -95,7 +90,7 @@ def draw_times(trace: RunTrace) -> Chart | None:
         }
         for kind in measured_kinds(trace)
     ]  # fmt: skip
-    figure = make_figure(bars, barmode="stack", xaxis=_superstep_axis(trace),
+    figure = make_figure(bars, barmode="stack", xaxis=superstep_axis(0, len(trace.supersteps) - 1),
                          yaxis={"title": {"text": f"time of a superstep ({unit})"}, "rangemode": "tozero",
                                 "fixedrange": True})  # fmt: skip
     caption = (

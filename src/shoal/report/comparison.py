@@ -10,7 +10,7 @@ import numpy as np
 
 from shoal.machine import format_bytes
 from shoal.report.aggregation import group_supersteps
-from shoal.report.figures import BLUE, VERMILION, Chart, format_seconds, make_figure, packed, time_unit
+from shoal.report.figures import BLUE, VERMILION, Chart, format_seconds, make_figure, packed, superstep_axis, time_unit
 from shoal.report.kinds import KINDS, seconds_of
 from shoal.report.page import assemble, make_section, make_table
 from shoal.report.tables import environment_of, strategies_of
@@ -20,7 +20,6 @@ _COUNTS = ("num_supersteps", "edges_visited", "work_items", "messages", "items_s
 _BYTES = ("bytes_sent", "peak_memory_bytes")
 #: The second is broken, so that one sees the first where they lie on one another.
 _STYLES = ({"color": BLUE, "width": 3}, {"color": VERMILION, "width": 2, "dash": "dash"})
-_WHOLE = {"tickformat": ",d", "showgrid": False}  # numbers of supersteps
 
 
 @dataclass(frozen=True)
@@ -39,7 +38,7 @@ class Row:
     def in_words(self) -> tuple[str, str, str, str]:
         """Return the name, both numbers in their unit, and the ratio."""
         shown = format_seconds if "seconds" in self.name else format_bytes if "bytes" in self.name else "{:,.0f}".format
-        ratio = "-" if self.ratio is None else f"{self.ratio:.3g}x"
+        ratio = "-" if self.ratio is None else f"{self.ratio:,.0f}x" if self.ratio >= 1000 else f"{self.ratio:.3g}x"
         return self.name.replace("_", " "), shown(self.first), shown(self.second), ratio  # type: ignore[arg-type]
 
 
@@ -64,6 +63,10 @@ class TraceComparison:
     def traces(self) -> tuple[RunTrace, RunTrace]:
         """Both traces."""
         return self.first, self.second
+
+    @property
+    def _most_supersteps(self) -> int:
+        return max(len(trace.supersteps) for trace in self.traces)
 
     def differences(self) -> list[tuple[str, str, str]]:
         """Return what was not the same in both: the call, the graph, strategies, the machine."""
@@ -104,7 +107,7 @@ class TraceComparison:
         for trace, name, style, end in zip(self.traces, self.names, _STYLES, ends, strict=True):
             last = group_supersteps(trace).last
             lines.append(_line(name, style, last + 1, end[last] * scale, f"%{{y:.4g}} {unit}"))
-        figure = make_figure(lines, xaxis=_WHOLE | {"title": {"text": "supersteps done"}},
+        figure = make_figure(lines, xaxis=superstep_axis(1, self._most_supersteps, "supersteps done"),
                              yaxis={"title": {"text": f"time ({unit})"}, "rangemode": "tozero"})  # fmt: skip
         return Chart("times", "Time by superstep", "When each superstep was done: good is a line that stays low; a "
                      "jump is a superstep that took long.", figure)  # fmt: skip
@@ -118,7 +121,7 @@ class TraceComparison:
             groups = group_supersteps(trace)
             sizes = groups.sum(trace.column("frontier_size").sum(axis=1)) / groups.sizes
             lines.append(_line(name, style, groups.first, sizes, "%{y:,.4s} vertices"))
-        figure = make_figure(lines, xaxis=_WHOLE | {"title": {"text": "superstep"}},
+        figure = make_figure(lines, xaxis=superstep_axis(0, self._most_supersteps - 1),
                              yaxis={"title": {"text": "vertices in the frontier"}, "rangemode": "tozero"})  # fmt: skip
         return Chart("frontiers", "Frontiers", "The frontiers of both runs: of the same algorithm on the same graph, "
                      "good is two lines that lie on one another.", figure)  # fmt: skip

@@ -56,6 +56,12 @@ def make_figure(data: list[dict[str, Any]], *, height: int = 320, **layout: Any)
     return {"data": data, "layout": common | layout}
 
 
+def superstep_axis(first: int, last: int, title: str = "superstep") -> dict[str, Any]:
+    """Return an axis of supersteps, which has whole numbers only."""
+    axis = {"title": {"text": title}, "range": [first - 0.5, last + 0.5], "tickformat": ",d", "showgrid": False}
+    return axis | ({"dtick": 1, "tick0": first} if last - first < 20 else {})
+
+
 def packed(array: np.ndarray) -> dict[str, Any]:
     """Return numbers as Plotly takes them in the least room: their bytes."""
     numbers = np.ascontiguousarray(array, np.float32 if array.dtype == np.float32 else np.float64)

@@ -33,8 +33,10 @@ class Kind:
 
 WORK = Kind("work", None, "#0072B2", "#56B4E9")
 IDLE = Kind("idle", "idle_seconds", "#E69F00", "#E69F00")
+STEAL = Kind("steal", "steal_seconds", "#D55E00", "#D55E00")
 KINDS = (
     WORK,
+    STEAL,
     Kind("pack", "pack_seconds", "#009E73", "#009E73"),
     Kind("combine", "combine_seconds", "#CC79A7", "#CC79A7"),
     IDLE,

@@ -7,7 +7,7 @@
   const showAllButton = { name: "all", title: "Show all", icon: Plotly.Icons.home, click: (place) => showAll(place) };
   // Named one by one, for some of Plotly's would send the chart elsewhere; nothing is to leave this page.
   const options = {
-    responsive: true, displaylogo: false, doubleClick: false, plotlyServerURL: "",
+    responsive: true, displaylogo: false, doubleClick: false, doubleClickDelay: 500, plotlyServerURL: "",
     modeBarButtons: [["toImage", "zoom2d", "pan2d", "zoomIn2d", "zoomOut2d", showAllButton]],
   };
 
@@ -71,11 +71,14 @@
     document.documentElement.dataset.drawnMilliseconds = Math.round(performance.now());
   }
 
+  let timesDrawn = 0;
+
   async function drawAll() {
     for (const name of Object.keys(figures)) {
       await draw(name);
       await nextFrame();
     }
+    document.documentElement.dataset.timesDrawn = ++timesDrawn;
   }
 
   for (const box of boxes) box.addEventListener("change", drawAll);

@@ -20,7 +20,8 @@ def totals_of(trace: RunTrace) -> dict[str, str]:
     device_seconds = trace.column("seconds").sum()
     totals = {
         "time": format_seconds(seconds),
-        "devices": f"{stats['num_devices']}, {stats['num_threads']} threads in all",
+        "devices": str(stats["num_devices"]),
+        "threads in all": str(stats["num_threads"]),
         "supersteps": "none" if trace.is_asynchronous else f"{stats['num_supersteps']:,}",
         "edges visited": f"{stats['edges_visited']:,}",
         "edges a second": f"{_compact(stats['edges_visited'] / seconds)}" if seconds > 0 else "-",

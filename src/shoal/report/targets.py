@@ -6,7 +6,7 @@ from __future__ import annotations
 import os
 
 from shoal.errors import ArgumentError
-from shoal.io.files import replacing
+from shoal.io.files import check_writable, replacing
 from shoal.report.trace import RunTrace
 
 _PAGE, _PERFETTO, _TRACE = ".html", ".perfetto.json", ".json"
@@ -19,13 +19,7 @@ def check_target(argument: str, path: object) -> None:
         raise ArgumentError(f"{argument}={path!r} is not allowed; it must be the path of a file: {ALLOWED}")
     name = os.fspath(path)
     suffix = _suffix_of(argument, name)
-    folder = os.path.dirname(os.path.abspath(name))
-    if not os.path.isdir(folder):
-        raise ArgumentError(f"{argument}={name!r} is in a folder that does not exist; make it first")
-    if os.path.isdir(name):
-        raise ArgumentError(f"{argument}={name!r} is a directory; it must be a file")
-    if not os.access(folder, os.W_OK):
-        raise ArgumentError(f"{argument}={name!r} is in a folder that may not be written to; choose another")
+    check_writable(name, argument)
     if suffix == _PAGE:
         from shoal.report.page import check_plotly
 

@@ -14,7 +14,7 @@ import numpy as np
 
 from shoal.report.aggregation import has_a_bar_each, shares_over_time
 from shoal.report.figures import Chart, Figure, format_seconds, make_figure, packed, time_unit
-from shoal.report.kinds import IDLE, WORK, Kind, measured_kinds, seconds_of
+from shoal.report.kinds import IDLE, STEAL, WORK, Kind, measured_kinds, seconds_of
 from shoal.report.trace import RunTrace
 
 _CAPTION = (
@@ -23,6 +23,7 @@ _CAPTION = (
 )
 _ALONE = "How the run's time went, superstep by superstep: good is one block of work (blue) without gaps."
 _SHADES = "Shades of blue alternate, so that one sees where a superstep ends."
+_STOLEN = "To steal is to work along the edges of other devices' vertices."
 _ORDER = "How long a device did each in a superstep is known, not when: they are drawn one behind the other."
 
 
@@ -68,12 +69,12 @@ def _lane_name(device: int) -> str:
 def _draw_shares(trace: RunTrace, scale: float, lane: int) -> tuple[list[dict[str, Any]], str]:
     """Return an image: the share of time at work by device and slice of time."""
     edges, shares = shares_over_time(trace, seconds_of(trace, WORK))
-    colors = [[0, IDLE.color], [0.5, "#f5f7fa"], [1, WORK.color]]
+    colors = [[0, IDLE.color], [0.5, "#e4e7eb"], [1, WORK.color]]
     image = {
         "type": "heatmap", "x0": float((edges[0] + edges[1]) / 2 * scale), "dx": float(edges[1] * scale),
         "y": [_lane_name(device) for device in range(trace.num_devices)],
         "z": [[None if np.isnan(share) else round(share, 3) for share in row] for row in shares.tolist()],
-        "zmin": 0, "zmax": 1, "colorscale": colors, "ygap": 2,
+        "zmin": 0, "zmax": 1, "colorscale": colors,
         "colorbar": {"title": {"text": "share at work"}, "tickformat": ".0%", "len": 1, "thickness": 14},
         "hovertemplate": "<b>%{y}</b>, %{x:.4g}<br>%{z:.0%} at work<extra></extra>",
         "meta": {"devices": list(range(trace.num_devices)), "fields": ["y", "z"]},
@@ -88,8 +89,14 @@ def _draw_bars(trace: RunTrace, scale: float, lane: int) -> tuple[list[dict[str,
     kinds = measured_kinds(trace)
     bars = _Bars(trace, kinds, scale, lane * 0.7)
     words = [_SHADES] if bars.is_shaded else []
+    words += [_STOLEN] if STEAL in kinds else []
     words += [_ORDER] if len(kinds) > 1 else []
-    return [line for device in range(trace.num_devices) for line in bars.of_device(device)], " ".join(words)
+    lines = [line for device in range(trace.num_devices) for line in bars.of_device(device)]
+    named: set[str] = set()
+    for line in lines:
+        line["showlegend"] = line["name"] not in named
+        named.add(line["name"])
+    return lines, " ".join(words)
 
 
 class _Bars:
@@ -107,20 +114,18 @@ class _Bars:
             begin = begin + seconds
 
     def of_device(self, device: int) -> list[dict[str, Any]]:
-        """Return a device's lines."""
+        """Return a device's lines, of the kinds that it has bars of."""
         lines = []
         for kind, span in zip(self.kinds, self.spans, strict=True):
             columns = [array[:, device] for array in span]
             if kind is WORK and self.is_shaded:
-                lines.append(self._line(device, kind, kind.color, columns, slice(0, None, 2), is_named=device == 0))
-                lines.append(self._line(device, kind, kind.shade, columns, slice(1, None, 2), is_named=False))
+                lines.append(self._line(device, kind, kind.color, columns, slice(0, None, 2)))
+                lines.append(self._line(device, kind, kind.shade, columns, slice(1, None, 2)))
             else:
-                lines.append(self._line(device, kind, kind.color, columns, slice(None), is_named=device == 0))
-        return lines
+                lines.append(self._line(device, kind, kind.color, columns, slice(None)))
+        return [line for line in lines if line["y"]]
 
-    def _line(
-        self, device: int, kind: Kind, color: str, columns: list[np.ndarray], which: slice, *, is_named: bool
-    ) -> dict[str, Any]:
+    def _line(self, device: int, kind: Kind, color: str, columns: list[np.ndarray], which: slice) -> dict[str, Any]:
         begin, end, seconds = (column[which] for column in columns)
         is_drawn = seconds > 0
         places = np.stack([begin, end, np.full_like(begin, np.nan)], axis=1)[is_drawn]
@@ -134,7 +139,6 @@ class _Bars:
             "line": {"color": color, "width": self.width, "simplify": False},
             "name": kind.name,
             "legendgroup": kind.name,
-            "showlegend": is_named,
             "hovertemplate": f"<b>{_lane_name(device)}</b>, superstep %{{customdata[0]:.0f}}<br>"
             f"{kind.name}: %{{customdata[1]:.3s}}s<extra></extra>",
             "meta": {"device": device},

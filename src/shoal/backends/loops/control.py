@@ -78,12 +78,13 @@ JITTER = _SERIAL + 47  # a random number if the device is to dawdle now and then
 # Where there are several devices, in this superstep:
 PACKING = _SERIAL + 48  # nanoseconds that the device packed what it sent,
 COMBINING = _SERIAL + 49  # and combined what it received
-SINCE = _SERIAL + 50  # clock at the begin of either
+SINCE = _SERIAL + 50  # clock at the begin of either, or of edges visited in the place of others
 STOLEN = _SERIAL + 51  # edges visited in the place of other devices
 DEALT_AT = _SERIAL + 52  # where in the queue the part of the frontier begins that other devices visit
 DEALS_FROM = _SERIAL + 53  # edges that the frontiers of all devices have together where it pays to deal
 TELLS = _SERIAL + 54  # what devices of other processes must be told when the device meets the others next
 ROUND = _SERIAL + 55  # and in which round of an exchange
+STEALING = _SERIAL + 56  # nanoseconds that the device visited edges in the place of others in this superstep
 
 OUTPUTS = _SERIAL + 8 * LINE  # a line per operator: the length of an output that does not leave the step
 
@@ -117,7 +118,8 @@ TRACE_IDLE = 10
 TRACE_PACKING = 11
 TRACE_COMBINING = 12
 TRACE_STOLEN = 13
-NUM_TRACE_COLUMNS = 14
+TRACE_STEALING = 14
+NUM_TRACE_COLUMNS = 15
 
 # The block that all devices of a run share.
 WORLD_ARRIVED = 0 * LINE

@@ -58,6 +58,7 @@ from shoal.backends.loops.control import (
     SIZE,
     SPILLED,
     STARTED,
+    STEALING,
     STOLEN,
     STOP,
     SUPERSTEP,
@@ -236,7 +237,7 @@ def write_trace(control, trace):
     direction = PULL if ALWAYS_PULLS else control[DIRECTION]
     messages, items, num_bytes = control[MESSAGES], control[ITEMS_SENT], control[BYTES_SENT]
     combined, idle, stolen = control[COMBINED], control[IDLE], control[STOLEN]
-    packing, combining = control[PACKING], control[COMBINING]
+    packing, combining, stealing = control[PACKING], control[COMBINING], control[STEALING]
     trace[row, 0] = started
     trace[row, 1] = now
     trace[row, 2] = size
@@ -251,6 +252,7 @@ def write_trace(control, trace):
     trace[row, 11] = packing
     trace[row, 12] = combining
     trace[row, 13] = stolen
+    trace[row, 14] = stealing
     if IS_SHARDED:
         control[MESSAGES] = 0
         control[ITEMS_SENT] = 0
@@ -259,6 +261,7 @@ def write_trace(control, trace):
         control[PACKING] = 0
         control[COMBINING] = 0
         control[STOLEN] = 0
+        control[STEALING] = 0
         store(control, COMBINED, 0)
     control[TRACE_ROWS] = row + 1
     control[STARTED] = now

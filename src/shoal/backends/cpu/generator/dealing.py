@@ -105,11 +105,12 @@ def _sharing_out(weigh: str, decided: list[str], pack: str, take: str) -> list[s
 
 
 def _begin_stolen(number: int) -> list[str]:
-    return join([f"reset_work(work, {number}, num_threads)", "control[STOLEN] -= load(control, EDGES)"])
+    counts = ["control[STOLEN] -= load(control, EDGES)", "control[SINCE] = nanoseconds()"]
+    return join([f"reset_work(work, {number}, num_threads)", *counts])
 
 
 def _end_stolen() -> list[str]:
-    return join(["control[STOLEN] += load(control, EDGES)"])
+    return join(["control[STOLEN] += load(control, EDGES)", "control[STEALING] += nanoseconds() - control[SINCE]"])
 
 
 def _write_carrying(
