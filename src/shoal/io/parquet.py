@@ -16,6 +16,7 @@ from shoal.graph import Graph
 from shoal.interop.arrow_columns import DIRECTED, NUM_VERTICES, edge_rows, edge_schema
 from shoal.io.assembly import check_num_vertices, graph_from_rows
 from shoal.io.columns import choose_columns
+from shoal.io.fields import is_count
 from shoal.io.options import ReadOptions
 
 
@@ -79,7 +80,7 @@ def _declared_vertices(path: str, metadata: dict[bytes, bytes], options: ReadOpt
     declared = metadata.get(NUM_VERTICES)
     if options.num_vertices is not None or declared is None or has_labels:
         return options.num_vertices
-    if not declared.isdigit():
+    if not is_count(declared):
         raise FileFormatError(f"{path}, metadata {NUM_VERTICES.decode()}: {declared!r} is not a number of vertices")
     check_num_vertices(path, f"metadata {NUM_VERTICES.decode()}", int(declared))
     return int(declared)
