@@ -13,6 +13,8 @@ from shoal.graph import Graph
 from shoal.interop.vertex_ids import EdgeRows, number_vertices
 from shoal.io.options import ReadOptions
 
+#: The widths of ids and offsets that a graph has; arrays of other widths are converted.
+_WIDTHS = (("int32", "int32"), ("int32", "int64"), ("int64", "int64"))
 #: Vertices that a file may declare whatever it has: their offsets take 16 MiB.
 _FREE_VERTICES = 2**22
 #: And for each edge, which has four bytes at least: memory stays in proportion to the file, and no graph that one would
@@ -84,7 +86,12 @@ def graph_from_csr(
     """Make a graph of the CSR of a file; ``keep_widths`` takes the file's widths where the caller gave none."""
     is_directed = directed if options.directed is None else options.directed
     vertex_dtype, edge_dtype = options.vertex_dtype, options.edge_dtype
-    if keep_widths and vertex_dtype is None and edge_dtype is None:
+    if (
+        keep_widths
+        and vertex_dtype is None
+        and edge_dtype is None
+        and (indices.dtype.name, indptr.dtype.name) in _WIDTHS
+    ):
         vertex_dtype, edge_dtype = indices.dtype, indptr.dtype
     graph = _in_file(
         path,
