@@ -70,9 +70,10 @@ def _read_columns(path: str, names: list[str]) -> Any:
     from pyarrow import feather
 
     if _is_parquet(path):
-        return pq.read_table(path, columns=names)
-    table = feather.read_table(path, columns=names, memory_map=True)
-    table.validate(full=True)  # its arrays are in the file as they are, offsets of strings too
+        table = pq.read_table(path, columns=names)
+    else:
+        table = feather.read_table(path, columns=names, memory_map=True)
+    table.validate(full=True)  # arrays are in an Arrow file as they are, offsets of strings too; text may be no UTF-8
     return table
 
 
