@@ -36,6 +36,8 @@ from fuzzing.targets import TARGETS  # noqa: E402
 CHUNK = 10_000
 #: More than a chunk takes on a machine with much else to do.
 PATIENCE_SECONDS = 1800
+#: Few arenas, since memory is limited by its addresses; and what was freed is kept, not asked for again each time.
+ALLOCATOR = {"MALLOC_ARENA_MAX": "2", "MALLOC_MMAP_THRESHOLD_": str(2**26), "MALLOC_TRIM_THRESHOLD_": str(2**28)}
 TABLES = {
     "fuzz": RowTable(
         "Spoilt files",
@@ -60,6 +62,13 @@ class Tally:
     findings: dict[str, set[str]] = field(default_factory=lambda: {name: set() for name in TARGETS})
     lock: threading.Lock = field(default_factory=threading.Lock)
 
+    def add(self, rows: list[dict[str, Any]]) -> None:
+        """Add what an earlier run has counted."""
+        for row in rows:
+            self.outcomes[row["target"]].update({key: row[key] for key in ("refused", "read")})
+            self.outcomes[row["target"]]["finding"] += row["executions"] - row["refused"] - row["read"]
+            self.findings[row["target"]] |= {f"earlier finding {number}" for number in range(row["findings"])}
+
     def rows(self) -> list[dict[str, Any]]:
         """Return a row for each target that had inputs, and one for all."""
         rows = []
@@ -79,9 +88,12 @@ def main() -> None:
     options.add_argument("--seed", type=int, default=1, help="the same seed makes the same inputs (1)")
     options.add_argument("--format", choices=list(TARGETS), help="one kind of file instead of all")
     options.add_argument("--jobs", type=int, default=1, help="processes at a time (1)")
+    options.add_argument("--add", action="store_true", help="to what the file of --json has: with another seed")
     options.add_argument("--findings", type=Path, help="keep inputs that were findings in this folder")
     given = options.parse_args()
     tally = Tally()
+    if given.add:
+        tally.add(json.loads(Path(given.json).read_text(encoding="utf-8"))["rows"][:-1])
     names = list(TARGETS) if given.format is None else [given.format]
     memory = "/dev/shm" if os.path.isdir("/dev/shm") else None
     with (
@@ -137,7 +149,7 @@ def run_process(name: str, executions: int, seed: int, place: Path) -> dict[str,
     command = [sys.executable, "-m", "fuzzing.campaign", "--target", name, "--executions", str(executions)]
     command += ["--seed", str(seed), "--folder", str(place)]
     paths = os.pathsep.join([str(Path(shoal.__file__).parents[1]), str(TESTS)])
-    variables = os.environ | {"PYTHONPATH": paths, "MALLOC_ARENA_MAX": "2"}
+    variables = os.environ | {"PYTHONPATH": paths, **ALLOCATOR}
     try:
         done = subprocess.run(command, capture_output=True, text=True, timeout=PATIENCE_SECONDS, env=variables)
     except subprocess.TimeoutExpired:
