@@ -23,7 +23,8 @@ from pathlib import Path
 from typing import Any
 
 import shoal
-from figures import RowTable, parser, print_rows, to_dict
+from figures import parser, print_rows, to_dict
+from fuzz_table import TABLE, cells_of
 from shoal.bench.report import write_whole
 
 TESTS = Path(__file__).resolve().parents[1] / "tests"
@@ -38,20 +39,6 @@ CHUNK = 10_000
 PATIENCE_SECONDS = 1800
 #: Few arenas, since memory is limited by its addresses; and what was freed is kept, not asked for again each time.
 ALLOCATOR = {"MALLOC_ARENA_MAX": "2", "MALLOC_MMAP_THRESHOLD_": str(2**26), "MALLOC_TRIM_THRESHOLD_": str(2**28)}
-TABLES = {
-    "fuzz": RowTable(
-        "Spoilt files",
-        {
-            "kind of file": "{target}",
-            "inputs": "{executions}",
-            "refused": "{refused}",
-            "read": "{read}",
-            "findings": "{findings}",
-            "found and mended before": "{mended}",
-        },
-        num_names=1,
-    )
-}
 
 
 @dataclass
@@ -107,9 +94,7 @@ def main() -> None:
                 publish(tally, given.json)
 
         list(pool.map(run, chunks(names, given.executions, given.seed)))
-    rows = tally.rows()
-    table = TABLES["fuzz"]
-    print_rows(f"fuzz: {table.title}", table.header, [table.cells(row) for row in rows], table.right)
+    print_rows(f"fuzz: {TABLE.title}", TABLE.header, cells_of(tally.rows()), TABLE.right)
     for name, kinds in tally.findings.items():
         for kind in sorted(kinds):
             print(f"{name}: {kind}")
