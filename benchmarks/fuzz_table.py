@@ -33,4 +33,5 @@ def cells_of(rows: list[Row]) -> list[list[str]]:
 def fuzz_table(result: dict[str, Any]) -> list[str]:
     """Return the table with its circumstances."""
     table = markdown_table(TABLE.header, cells_of(result["rows"]), TABLE.right)
-    return [*table, "", f"Of every process: {result['setting']}. {circumstances(result)}"]
+    setting = result["setting"]
+    return [*table, "", f"{setting[:1].upper()}{setting[1:]}. {circumstances(result)}"]
