@@ -22,18 +22,22 @@ from asynchronous import TABLES as ASYNCHRONOUS_TABLES
 from comparison import comparison_table, summarize, summary_table
 from devices import TABLES as DEVICES_TABLES
 from figures import HEADER, Figure, RowTable
+from fuzz_table import fuzz_table
 from model_tables import PLANNING, VALIDATION
 from shoal.bench.report import write_whole
 from tables import circumstances, markdown_table
 
 ROOT = Path(__file__).resolve().parents[1]
 RESULTS = ROOT / "benchmarks" / "results"
-PAGES = (*(ROOT / "docs" / f"{name}.md" for name in ("performance", "model", "planning")), ROOT / "README.md")
+PAGES = (
+    *(ROOT / "docs" / f"{name}.md" for name in ("performance", "model", "planning", "reliability")),
+    ROOT / "README.md",
+)
 #: What a page may ask for.
 TABLES = (
     "comparison", "summary", "user_program", "devices", "asynchronous", "gpu", "gpu_user_program", "gpu_many",
     "gpu_asynchronous", "memory", "startup", "cost_training", "cost_inference", "model_stealing", "model_validation",
-    "planning",
+    "planning", "fuzz",
 )  # fmt: skip
 NOT_MEASURED = ["Not measured yet: see `benchmarks/README.md`."]
 _BLOCK = re.compile(r"(<!-- table: begin (\w+) -->\n).*?(<!-- table: end -->)", re.DOTALL)
@@ -88,7 +92,7 @@ def with_tables(text: str, results: dict[str, Any]) -> str:
 
 def make_tables(results: dict[str, Any]) -> dict[str, list[str]]:
     """Return the lines of every table by its name."""
-    makers = {"comparison": comparison_table, "figures": figures_table, "devices": devices_table}
+    makers = {"comparison": comparison_table, "figures": figures_table, "devices": devices_table, "fuzz": fuzz_table}
     tables = {name: makers[result["kind"]](result) for name, result in results.items()}
     if "comparison" in results:
         tables["summary"] = summary_table(results["comparison"])

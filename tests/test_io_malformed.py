@@ -14,7 +14,10 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
+import shoal
 from shoal.errors import ArgumentError, FileFormatError, ShoalError
 from shoal.graph import Graph
 from shoal.io import read, write
@@ -265,6 +268,73 @@ def test_native_is_checked_in_full_without_the_map(tmp_path):
     content[576:580] = struct.pack("<i", 99)
     path.write_bytes(content)
     assert "indices[0]=99 is not a vertex id" in message_of(path, mmap=False)
+
+
+@pytest.mark.parametrize("mmap", [True, False])
+@pytest.mark.parametrize(
+    ("place", "value", "reason"),
+    [
+        (516, struct.pack("<i", 9), "offsets must not descend|is not allowed"),
+        (576, struct.pack("<i", 99), r"indices\[0\]=99 is not a vertex id"),
+        (580, struct.pack("<i", -1), r"indices\[1\]=-1 is not a vertex id"),
+        (640, struct.pack("<d", float("nan")), r"weights\[0\]=nan is not a number"),
+        (704, struct.pack("<q", 1), "array 'label_offsets': runs from 1 to 3"),
+        (712, struct.pack("<q", 2**40), "labels are no array of strings"),
+        (768, b"\xff", "labels are no array of strings"),
+    ],
+    ids=["offset", "id beyond", "negative id", "NaN", "first label", "label beyond", "label not UTF-8"],
+)
+def test_native_is_checked_by_its_first_use(tmp_path, mmap, place, value, reason):
+    """Without a map it is checked at once; with one, what would end the process is an error of whatever looks first."""
+    path = tmp_path / "g.shoal"
+    write(Graph.from_edges([0, 1], [1, 2], [0.5, 1.5], directed=True, labels=["a", "b", "c"]), path)
+    content = bytearray(path.read_bytes())
+    content[place : place + len(value)] = value
+    path.write_bytes(content)
+    with pytest.raises(FileFormatError, match=reason) as caught:
+        shoal.bfs(read(path, mmap=mmap), 0)
+    assert str(caught.value).startswith(str(path))
+
+
+def test_native_is_opened_and_described_without_a_look_at_edges(tmp_path):
+    path = tmp_path / "g.shoal"
+    write(Graph.from_edges([0, 1], [1, 2]), path)
+    content = bytearray(path.read_bytes())
+    content[576:580] = struct.pack("<i", 99)
+    path.write_bytes(content)
+    graph = read(path)
+    assert (graph.num_vertices, graph.num_edges, graph.is_weighted, graph.vertex_dtype) == (3, 4, False, np.int32)
+    assert "3 vertices" in repr(graph)
+    for _ in range(2):
+        with pytest.raises(FileFormatError, match="indices"):
+            _ = graph.indices
+
+
+@given(
+    edges=st.lists(st.tuples(st.integers(0, 3), st.integers(0, 3), st.integers(-1, 1)), max_size=12),
+    is_mirrored=st.booleans(),
+)
+def test_gap_has_both_directions_or_is_refused(tmp_path_factory, edges, is_mirrored):
+    rows = sorted(edges + [(v, u, w) for u, v, w in edges if is_mirrored and u != v])
+    offsets = np.searchsorted([u for u, _, _ in rows], np.arange(5)).tolist()
+    path = tmp_path_factory.mktemp("gap") / "g.wsg"
+    path.write_bytes(gap(0, len(rows), 4, offsets, [number for _, v, w in rows for number in (v, w)]))
+    if rows == sorted((v, u, w) for u, v, w in rows):
+        assert read(path).num_edges == len(rows)
+    else:
+        assert "not every edge has one in the other direction" in message_of(path)
+
+
+def test_a_line_without_an_end_is_refused(tmp_path, monkeypatch):
+    monkeypatch.setattr("shoal.io.text_source.BLOCK_BYTES", 64)
+    monkeypatch.setattr("shoal.io.text_source.LONGEST_LINE", 1024)
+    for name, text in (("g.txt", b"0 1\n" + b"7" * 9000), ("g.gr", b"c" * 9000)):
+        path = tmp_path / f"{name}.gz"
+        path.write_bytes(gzip.compress(text))
+        assert "there is no row in" in message_of(path)
+    path = tmp_path / "g.graph.gz"
+    path.write_bytes(gzip.compress(b"1 1500\n" + b"1 " * 3000))
+    assert read(path).num_edges == 3000
 
 
 NPZ = {

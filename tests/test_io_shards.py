@@ -2,6 +2,7 @@
 """Shards: what is read is what was written, from a memory map; a folder is whole or not there; damage is named."""
 
 import json
+import re
 from pathlib import Path
 
 import numpy as np
@@ -128,6 +129,49 @@ def test_a_damaged_offset_is_seen_at_once_and_a_damaged_edge_when_all_is_read(fo
     change_byte(folder / "device-1.shard", entry["out_indptr"][1])
     with pytest.raises(FileFormatError, match=r"device-1.shard, array 'out_indptr': runs from 1"):
         read_shards(folder)
+
+
+MANIFESTS = {
+    "path above": (lambda c: c["files"][0].update(name="../device-0.shard"), "the name '../device-0.shard'"),
+    "absolute path": (lambda c: c["files"][1].update(name="/etc/passwd"), "the name '/etc/passwd'"),
+    "devices without files": (lambda c: c.update(num_devices=4), "has 3 files for 4 devices"),
+    "very many devices": (lambda c: c.update(num_devices=10**15), "'num_devices' is 1000000000000000"),
+    "another entry": (lambda c: c.update(more=1), "'more' is 1"),
+    "no entry": (lambda c: c.pop("has_in_edges"), "'has_in_edges' is missing"),
+    "objects": (lambda c: c["files"][0]["arrays"]["owned"].__setitem__(0, "|O"), "the array 'owned' at"),
+    "beyond the file": (lambda c: c["files"][0]["arrays"]["owned"].__setitem__(2, 2**62), "the array 'owned' at"),
+    "before the file": (lambda c: c["files"][0]["arrays"]["owned"].__setitem__(1, -64), "the array 'owned' at"),
+    "array missing": (lambda c: c["files"][2]["arrays"].pop("owner"), "no array 'owner'"),
+    "array unknown": (lambda c: c["files"][2]["arrays"].update(x=["<i4", 64, 0]), "an array 'x'"),
+    "fewer vertices": (lambda c: c.update(num_vertices=10), "allowed: from 0 to 9"),
+}
+
+
+@pytest.mark.parametrize("kind", MANIFESTS)
+def test_a_right_checksum_does_not_make_a_manifest_right(folder, kind):
+    change, words = MANIFESTS[kind]
+
+    def seal(content):
+        change(content)
+        del content["checksum"]
+        content["checksum"] = shards._checksum(content)
+
+    rewrite(folder / "manifest.json", seal)
+    with pytest.raises(FileFormatError, match=re.escape(words)) as caught:
+        read_shards(folder)
+    assert str(folder) in str(caught.value)
+
+
+def test_edges_are_checked_where_they_are_placed(folder):
+    """A map leaves them unread; compiled code would follow an id wherever it leads."""
+    graph = graphs.random_graph(200, 900, seed=2, weights="int32")
+    entry = json.loads((folder / "manifest.json").read_text())["files"][1]["arrays"]
+    content = bytearray((folder / "device-1.shard").read_bytes())
+    place = entry["out_indices"][1]
+    content[place : place + 4] = (2**30).to_bytes(4, "little")
+    (folder / "device-1.shard").write_bytes(content)
+    with pytest.raises(FileFormatError, match=r"device-1.shard, array 'out_indices': value 0 is 1073741824"):
+        shoal.place(graph, shards=folder)
 
 
 def test_files_of_another_folder_are_refused(folder, tmp_path):

@@ -209,7 +209,7 @@ def _resolve(config: RunConfig) -> dict[str, Any]:
     return values
 
 
-_BYTES = re.compile(r"(\d+(?:\.\d+)?)\s*(?:([kmgt])(i?))?b?", re.IGNORECASE)
+_BYTES = re.compile(r"(\d{1,18}(?:\.\d{1,18})?)\s*(?:([kmgt])(i?))?b?", re.IGNORECASE)
 
 
 def parse_bytes(name: str, value: Any) -> int | None:

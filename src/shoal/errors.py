@@ -9,12 +9,30 @@ from __future__ import annotations
 
 import difflib
 import operator
+import re
 from collections.abc import Iterable
 from typing import Any
 
+#: A few lines of a terminal.  What is quoted from a file may be anything, and as long as the file.
+LONGEST_MESSAGE = 1000
+
 
 class ShoalError(Exception):
-    """Base of everything shoal raises on purpose."""
+    """Base of everything shoal raises on purpose; its message is one printable line, cut in the middle if very long."""
+
+    def __init__(self, message: str = "") -> None:
+        super().__init__(_as_line(str(message)))
+
+
+def _as_line(text: str) -> str:
+    """Return a text whose line breaks are blanks and whose other unprintable characters are escaped."""
+    if not text.isprintable():
+        spaced = re.sub(r"[\t\r\n]+", " ", text.strip())
+        text = "".join(c if c.isprintable() else c.encode("unicode_escape").decode() for c in spaced)
+    if len(text) <= LONGEST_MESSAGE:
+        return text
+    end = LONGEST_MESSAGE // 4
+    return f"{text[: LONGEST_MESSAGE - end - 5]} ... {text[-end:]}"
 
 
 class ArgumentError(ShoalError, ValueError):
@@ -31,6 +49,9 @@ class FileFormatError(ShoalError, ValueError):
 
 class ProgramError(ShoalError, TypeError):
     """A user's program or rule cannot be compiled, or failed in a run: the message names the rule and the line."""
+
+    def __init__(self, message: str = "") -> None:
+        Exception.__init__(self, message)  # shows lines of the program
 
 
 class OutOfMemoryError(ShoalError, MemoryError):
@@ -98,7 +119,7 @@ def check_number(
         edges += (" and below" if open_high else " and at most") + f" {high:g}"
     try:
         number = float(value)
-    except (TypeError, ValueError):
+    except (TypeError, ValueError, OverflowError):
         raise ArgumentError(f"{name}={value!r} is not allowed; it must be a number {edges}") from None
     is_low = number > low if open_low else number >= low
     is_high = number < high if open_high else number <= high

@@ -18,9 +18,9 @@ from typing import Any, NoReturn
 import numpy as np
 
 from shoal import arrays
-from shoal.errors import Allocating, GraphError, OutOfMemoryError, check_choice, check_integer
+from shoal.errors import Allocating, FileFormatError, GraphError, OutOfMemoryError, check_choice, check_integer
 from shoal.interop.conversions import Conversions
-from shoal.labels import as_labels, find_label, label_at
+from shoal.labels import as_labels, check_labels, find_label, label_at
 from shoal.symmetry import CSRArrays, check_symmetric, has_self_loops, is_same_csr
 
 #: Offsets of more take eight terabytes; beyond, an id would leave no room for what is packed beside it while sorting.
@@ -44,20 +44,23 @@ class Graph(Conversions):
     __slots__ = (
         "__weakref__",
         "_cache",
+        "_indices",
+        "_indptr",
+        "_labels",
         "_lock",
         "_ranked_by",
-        "indices",
-        "indptr",
+        "_unchecked",
+        "_weights",
         "is_directed",
-        "labels",
-        "weights",
     )
 
-    indptr: np.ndarray
-    indices: np.ndarray
-    weights: np.ndarray | None
+    _indptr: np.ndarray
+    _indices: np.ndarray
+    _weights: np.ndarray | None
+    _labels: Any
     is_directed: bool
-    labels: Any
+    #: The file whose arrays are mapped and were not looked at yet, None if they were checked.
+    _unchecked: str | None
     #: By which degrees of the neighbours rows are ordered: "out", of the edges that leave them, in an optimized graph;
     #: "in" in its reverse, where these edges enter them; None: by none.
     _ranked_by: str | None
@@ -77,9 +80,9 @@ class Graph(Conversions):
         ranked_by: str | None = None,
     ) -> Graph:
         graph = object.__new__(cls)
-        for name, array in zip(("indptr", "indices", "weights"), csr, strict=True):
+        for name, array in zip(("_indptr", "_indices", "_weights"), csr, strict=True):
             object.__setattr__(graph, name, None if array is None else arrays.read_only(array))
-        others = {"is_directed": is_directed, "labels": labels, "_ranked_by": ranked_by}
+        others = {"is_directed": is_directed, "_labels": labels, "_ranked_by": ranked_by, "_unchecked": None}
         others |= {"_cache": {}, "_lock": threading.RLock()}
         for name, value in others.items():
             object.__setattr__(graph, name, value)
@@ -173,19 +176,67 @@ class Graph(Conversions):
         return graph
 
     @property
+    def indptr(self) -> np.ndarray:
+        """Where the row of each vertex begins in ``indices``, and the end of the last."""
+        if self._unchecked is not None:
+            self._check_mapped()
+        return self._indptr
+
+    @property
+    def indices(self) -> np.ndarray:
+        """The neighbours of all vertices, row after row."""
+        if self._unchecked is not None:
+            self._check_mapped()
+        return self._indices
+
+    @property
+    def weights(self) -> np.ndarray | None:
+        """The weights of the edges, in the order of ``indices``; None if they have none."""
+        if self._unchecked is not None:
+            self._check_mapped()
+        return self._weights
+
+    @property
+    def labels(self) -> Any:
+        """The user's own name of each vertex; None if they have none."""
+        if self._unchecked is not None:
+            self._check_mapped()
+        return self._labels
+
+    def _check_when_used(self, path: str) -> Graph:
+        """Leave the arrays of a mapped file for the first use to check, since that reads them anyway."""
+        object.__setattr__(self, "_unchecked", path)
+        return self
+
+    def _check_mapped(self) -> None:
+        """Check what compiled code relies on: an id or an offset out of range would end the process."""
+        with self._lock:
+            path = self._unchecked
+            if path is None:
+                return
+            try:
+                arrays.check_indptr(self._indptr, self._indices.size)
+                arrays.check_ids("indices", self._indices, self.num_vertices)
+                arrays.as_weights(self._weights, self.num_edges)
+                check_labels(self._labels)
+            except GraphError as error:
+                raise FileFormatError(f"{path}: {error}") from error
+            object.__setattr__(self, "_unchecked", None)
+
+    @property
     def num_vertices(self) -> int:
         """Number of vertices, isolated ones too."""
-        return self.indptr.size - 1
+        return self._indptr.size - 1
 
     @property
     def num_edges(self) -> int:
         """Number of stored edges: an undirected edge counts twice, a self-loop once."""
-        return self.indices.size
+        return self._indices.size
 
     @property
     def is_weighted(self) -> bool:
         """Whether edges have weights."""
-        return self.weights is not None
+        return self._weights is not None
 
     @property
     def is_optimized(self) -> bool:
@@ -195,17 +246,17 @@ class Graph(Conversions):
     @property
     def vertex_dtype(self) -> np.dtype:
         """Type of vertex ids: int32 or int64."""
-        return self.indices.dtype
+        return self._indices.dtype
 
     @property
     def edge_dtype(self) -> np.dtype:
         """Type of edge offsets: int32 or int64."""
-        return self.indptr.dtype
+        return self._indptr.dtype
 
     @property
     def nbytes(self) -> int:
         """Bytes of the arrays of the CSR."""
-        return self.indptr.nbytes + self.indices.nbytes + (0 if self.weights is None else self.weights.nbytes)
+        return self._indptr.nbytes + self._indices.nbytes + (0 if self._weights is None else self._weights.nbytes)
 
     @property
     def degree(self) -> np.ndarray:
@@ -369,9 +420,9 @@ class Graph(Conversions):
     def __repr__(self) -> str:
         kind = "directed" if self.is_directed else "undirected"
         parts = [f"{self.num_vertices:,} vertices", f"{self.num_edges:,} stored edges", kind]
-        if self.weights is not None:
-            parts.append(f"{self.weights.dtype} weights")
-        if self.labels is not None:
+        if self._weights is not None:
+            parts.append(f"{self._weights.dtype} weights")
+        if self._labels is not None:
             parts.append("labels")
         if self.is_optimized:
             parts.append("optimized")

@@ -26,6 +26,15 @@ def as_labels(value: Any, num_vertices: int | None = None) -> Any:
     return labels
 
 
+def check_labels(labels: Any) -> None:
+    """Refuse an array of Arrow whose offsets or text are none; to look at these would end the process."""
+    if hasattr(labels, "validate"):
+        try:
+            labels.validate(full=True)
+        except ValueError as error:  # as all that Arrow says of data
+            raise GraphError(f"labels are no array of strings: {error}") from None
+
+
 def _is_arrow_strings(value: Any) -> bool:
     return str(getattr(value, "type", "")) in ("string", "large_string", "string_view")
 

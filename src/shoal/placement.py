@@ -132,6 +132,7 @@ def place(
 
 def _place_shards(graph: Graph, config: RunConfig, path: str) -> Placed:
     """Return a graph placed as the parts in a folder are."""
+    from shoal.io.shard_checks import check_edges, name_of
     from shoal.io.shards import read_shards
 
     manifest, parts = read_shards(path)
@@ -146,8 +147,9 @@ def _place_shards(graph: Graph, config: RunConfig, path: str) -> Placed:
                                  ("duplication", config.duplication, manifest.duplication)):  # fmt: skip
         if value not in ("auto", fitting):
             raise ArgumentError(f"{name}={value!r} does not fit: the parts in shards={path!r} are of {fitting!r}")
-    owner = np.empty(graph.num_vertices, np.uint16)
+    owner = np.zeros(graph.num_vertices, np.uint16)
     for part in parts:
+        check_edges(os.path.join(path, name_of(part.device)), part)  # a run is to read all of them anyway
         owner[part.owned_ids] = part.device
     placed = Placed(graph, devices, manifest.num_devices, manifest.partition, manifest.duplication, owner)
     if manifest.num_devices > 1:

@@ -16,7 +16,7 @@ import re
 from collections.abc import Iterator, Mapping
 from typing import Any
 
-from shoal.errors import ArgumentError, FileFormatError, check_choice
+from shoal.errors import ArgumentError, check_choice
 from shoal.machine import JOB_FOLDER, JOB_TIMEOUT
 
 FILE = "shoal.toml"
@@ -124,15 +124,12 @@ def _from_file(context: Any, root: Any, path: str | None) -> Settings:
 
 
 def _load(path: str) -> Any:
-    import tomllib
+    from shoal.io.trees import read_toml
 
     try:
-        with open(path, "rb") as file:
-            return tomllib.load(file)
+        return read_toml(path)
     except OSError as error:
         raise ArgumentError(f"config={path!r} cannot be read: {error.strerror}") from None
-    except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
-        raise FileFormatError(f"{path}: is not TOML: {error}") from None
 
 
 def _check_keys(table: Any, command: Any, place: str) -> None:

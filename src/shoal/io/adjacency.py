@@ -72,6 +72,8 @@ class _Reader:
             return f"vertex id {token.decode()} is out of range; allowed: 1 to {self.layout.last_id}"
         if status == kernels.NO_WEIGHT:
             return "the last neighbour has no weight"
+        if status == kernels.BAD_WEIGHT:
+            return f"{show(token)} is not a weight"
         if status == kernels.BAD_SKIPPED:
             reason = "is not the weight or size of a vertex" if token else "ends before the vertex's own weights"
             return f"{show(token)} {reason}" if token else f"the line {reason}"

@@ -8,10 +8,18 @@ from typing import Any
 
 import numpy as np
 
-from shoal.errors import FileFormatError, GraphError
+from shoal.errors import FileFormatError, GraphError, OutOfMemoryError
 from shoal.graph import Graph
 from shoal.interop.vertex_ids import EdgeRows, number_vertices
 from shoal.io.options import ReadOptions
+
+#: The widths of ids and offsets that a graph has; arrays of other widths are converted.
+_WIDTHS = (("int32", "int32"), ("int32", "int64"), ("int64", "int64"))
+#: Vertices that a file may declare whatever it has: their offsets take 16 MiB.
+_FREE_VERTICES = 2**22
+#: And for each edge, which has four bytes at least: memory stays in proportion to the file, and no graph that one would
+#: search has so many vertices without edges.
+_VERTICES_PER_EDGE = 64
 
 
 def graph_from_rows(
@@ -38,6 +46,8 @@ def graph_from_rows(
     src, dst, labels = rows.src, rows.dst, None
     if num_vertices is None:
         src, dst, num_vertices, labels = number_vertices(rows)
+    elif options.num_vertices is None:
+        _check_claim(path, num_vertices, rows.num_rows)
     graph = _in_file(
         path,
         Graph.from_edges,
@@ -76,7 +86,12 @@ def graph_from_csr(
     """Make a graph of the CSR of a file; ``keep_widths`` takes the file's widths where the caller gave none."""
     is_directed = directed if options.directed is None else options.directed
     vertex_dtype, edge_dtype = options.vertex_dtype, options.edge_dtype
-    if keep_widths and vertex_dtype is None and edge_dtype is None:
+    if (
+        keep_widths
+        and vertex_dtype is None
+        and edge_dtype is None
+        and (indices.dtype.name, indptr.dtype.name) in _WIDTHS
+    ):
         vertex_dtype, edge_dtype = indices.dtype, indptr.dtype
     graph = _in_file(
         path,
@@ -103,6 +118,17 @@ def _in_file(path: str, make: Any, *args: Any, **kwargs: Any) -> Graph:
         return make(*args, **kwargs)
     except GraphError as error:
         raise FileFormatError(f"{path}: {error}") from error
+    except OutOfMemoryError as error:
+        raise OutOfMemoryError(f"{path}: {error}") from error
+
+
+def _check_claim(path: str, num_vertices: int, num_edges: int) -> None:
+    """Refuse a number that takes memory out of all proportion to the file, unless the caller gives it, too."""
+    if num_vertices > _FREE_VERTICES + _VERTICES_PER_EDGE * num_edges:
+        raise FileFormatError(
+            f"{path}: declares {num_vertices} vertices and has {num_edges} edges; if that is meant, ask for it with "
+            f"num_vertices={num_vertices}"
+        )
 
 
 def check_num_vertices(path: str, place: str, num_vertices: int) -> None:

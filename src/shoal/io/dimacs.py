@@ -16,6 +16,7 @@ from typing import Any, NamedTuple
 from shoal.errors import FileFormatError
 from shoal.graph import Graph
 from shoal.io.assembly import check_num_edges, check_num_vertices, graph_from_rows
+from shoal.io.fields import is_count
 from shoal.io.options import ReadOptions
 
 _DIRECTED_PROBLEMS = ("sp",)
@@ -61,11 +62,11 @@ def _choose_dialect(source: Any) -> _Dialect:
     if not lines:
         raise FileFormatError(f"{source.path}: has no problem line 'p sp vertices edges' and no arc 'a src dst weight'")
     words = lines[0].text.split()
-    if words[0] == b"a":
+    if words[:1] == [b"a"]:
         return _Dialect(is_directed=True, has_weights=True, tag=ord("a"))
     place = f"{source.path}, line {lines[0].number}"
     shown = repr(lines[0].text[:60].decode("utf-8", "replace"))
-    if words[0] != b"p" or len(words) != 4 or not (words[2].isdigit() and words[3].isdigit()):
+    if len(words) != 4 or words[0] != b"p" or not (is_count(words[2]) and is_count(words[3])):
         raise FileFormatError(
             f"{place}: {shown} is neither a problem 'p sp vertices edges' nor an arc 'a src dst weight'"
         )

@@ -9,6 +9,8 @@ from shoal.backends.cpu.kernels import text_rows
 from shoal.backends.cpu.kernels.text_rows import Layout
 
 _LONGEST_QUOTED = 40
+#: As many as always fit 64 bits.
+_MOST_DIGITS = 18
 
 
 def split_fields(line: bytes, delimiter: int) -> list[bytes]:
@@ -39,13 +41,9 @@ def is_whole_number(field: bytes) -> bool:
     return field.isdigit()
 
 
-def is_number(field: bytes) -> bool:
-    """Say whether a field can be a weight."""
-    try:
-        float(field)
-    except ValueError:
-        return False
-    return b"_" not in field
+def is_count(field: bytes) -> bool:
+    """Say whether a field is a number of vertices or edges; no file has so many that it takes more digits."""
+    return field.isdigit() and len(field) <= _MOST_DIGITS
 
 
 def explain(status: int, line: bytes, layout: Layout) -> str:
@@ -78,6 +76,8 @@ def _explain_id(field: bytes, layout: Layout) -> str | None:
             return None
         is_negative = re.fullmatch(rb"-\d+", field) is not None
         return f"{show(field)} is not a vertex id" + ("; ids must not be negative" if is_negative else "")
+    if len(field) > _MOST_DIGITS:
+        return f"vertex id {show(field)} is out of range; ids have at most {_MOST_DIGITS} digits"
     if layout.first_id <= int(field) <= layout.last_id:
         return None
     allowed = f"{layout.first_id} to {layout.last_id}" if layout.last_id >= layout.first_id else "none"

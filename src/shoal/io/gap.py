@@ -4,7 +4,7 @@
 One byte that says whether the graph is directed, the numbers of stored edges and of vertices (int64), n + 1 offsets
 (int64), then the neighbours: int32, or pairs of int32 (neighbour, weight).  A directed graph has offsets and neighbours
 of the reverse after that, which are not read.  Nothing is aligned, so the file is read rather than mapped.
-The graph is believed to be symmetric where it says so; every neighbour is checked to be a vertex.
+Every neighbour is checked to be a vertex, and where the graph is undirected every edge to have one the other way round.
 """
 
 from __future__ import annotations
@@ -60,6 +60,8 @@ def read(path: str, options: ReadOptions) -> Graph:
         neighbours, weights = np.ascontiguousarray(pairs[:, 0]), np.ascontiguousarray(pairs[:, 1])
     _check_offsets(path, offsets, header.num_edges)
     _check_neighbours(path, neighbours, header)
+    if not header.is_directed:
+        _check_twins(path, offsets, neighbours, weights)
     weights = weights if wants_weights else None
     return graph_from_csr(path, offsets, neighbours, weights, options, directed=header.is_directed, check=False)
 
@@ -129,6 +131,16 @@ def _check_neighbours(path: str, neighbours: np.ndarray, header: _Header) -> Non
         byte = header.neighbours_at + place * (8 if header.is_weighted else 4)
         allowed = f"0 to {header.num_vertices - 1}" if header.num_vertices else "none"
         raise FileFormatError(f"{path}, byte {byte}: neighbour {neighbours[place]} is out of range; allowed: {allowed}")
+
+
+def _check_twins(path: str, offsets: np.ndarray, neighbours: np.ndarray, weights: np.ndarray | None) -> None:
+    from shoal.backends.cpu.csr import is_symmetric
+
+    if not is_symmetric(offsets, neighbours, weights):
+        raise FileFormatError(
+            f"{path}, byte 0: says that the graph is undirected, and not every edge has one in the other direction "
+            "with the same weight"
+        )
 
 
 def write(graph: Graph, path: str, compression: str | None) -> None:

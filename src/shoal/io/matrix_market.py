@@ -12,6 +12,7 @@ from typing import Any, NamedTuple
 from shoal.errors import FileFormatError
 from shoal.graph import Graph
 from shoal.io.assembly import check_num_edges, check_num_vertices, graph_from_rows
+from shoal.io.fields import is_count
 from shoal.io.options import ReadOptions
 
 _BANNER = b"%%MatrixMarket"
@@ -85,7 +86,7 @@ def _read_size(source: Any) -> tuple[int, int, int]:
         raise FileFormatError(f"{source.path}: ends before the line with the size of the matrix")
     place = f"{source.path}, line {lines[0].number}"
     words = lines[0].text.split()
-    if len(words) != 3 or not all(word.isdigit() for word in words):
+    if len(words) != 3 or not all(map(is_count, words)):
         raise FileFormatError(f"{place}: {lines[0].text.decode('utf-8', 'replace')!r} is not 'rows columns entries'")
     num_rows, num_columns, num_edges = map(int, words)
     if num_rows != num_columns:

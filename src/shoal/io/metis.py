@@ -16,6 +16,7 @@ import numpy as np
 from shoal.errors import FileFormatError, GraphError
 from shoal.graph import Graph
 from shoal.io.assembly import check_num_edges, graph_from_csr
+from shoal.io.fields import is_count
 from shoal.io.options import ReadOptions
 
 _BYTES_PER_EDGE = 2  # a self-loop: a digit and a blank or newline
@@ -41,7 +42,7 @@ def read(path: str, options: ReadOptions) -> Graph:
     from shoal.io.adjacency import read_adjacency
     from shoal.io.text_source import TextSource
 
-    with TextSource(path) as source:
+    with TextSource(path, has_long_lines=True) as source:
         header = _read_header(source)
         options.check_num_vertices(path, header.num_vertices)
         wants_weights = options.wants_weights(path, header.has_weights)
@@ -62,7 +63,7 @@ def _read_header(source: Any) -> Header:
     if not lines:
         raise FileFormatError(f"{source.path}: has no line with the numbers of vertices and edges")
     number, words = lines[0].number, lines[0].text.split()
-    if not 2 <= len(words) <= 4 or not all(word.isdigit() for word in words):
+    if not 2 <= len(words) <= 4 or not all(map(is_count, words)):
         shown = repr(lines[0].text[:60].decode("utf-8", "replace"))
         raise FileFormatError(f"{source.path}, line {number}: {shown} is not 'vertices edges [fmt [ncon]]'")
     num_vertices, num_edges = int(words[0]), int(words[1])

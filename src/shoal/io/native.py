@@ -19,11 +19,11 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from shoal.errors import FileFormatError
+from shoal.errors import FileFormatError, GraphError
 from shoal.graph import Graph
 from shoal.io.assembly import graph_from_csr
 from shoal.io.options import ReadOptions
-from shoal.labels import labels_as_arrow
+from shoal.labels import check_labels, labels_as_arrow
 
 MAGIC = b"\x89SHOAL\r\n"  # not text, and changed by whatever changes line ends
 VERSION = 1
@@ -32,6 +32,7 @@ _ALIGNMENT = 64
 _FIXED = struct.Struct("<8sIIQQQII")
 _ENTRY = struct.Struct("<16s8sQQ")
 _CRC_AT = _FIXED.size - 4
+_MOST_ARRAYS = (_HEADER_BYTES - _FIXED.size) // _ENTRY.size
 _DIRECTED = 1
 #: By which degrees lists are ordered, as `Graph._ranked_by` has it.
 _RANKED_BY = {None: 0, "out": 2, "in": 4}
@@ -70,6 +71,11 @@ def read(path: str, options: ReadOptions) -> Graph:
         raise FileFormatError(
             f"{path}, array 'indptr': runs from {indptr[0]} to {indptr[-1]}, not 0 to {header.num_edges}"
         )
+    is_as_it_is = not (options.deduplicate or options.drop_self_loops) and options.directed in (
+        None,
+        header.is_directed,
+    )
+    is_checked_later = options.mmap and is_as_it_is
     graph = graph_from_csr(
         path,
         indptr,
@@ -78,11 +84,14 @@ def read(path: str, options: ReadOptions) -> Graph:
         options,
         directed=header.is_directed,
         labels=_labels(path, arrays, header.num_vertices),
-        check=not options.mmap,
+        check=not is_checked_later,
         keep_widths=True,
     )
+    if not is_checked_later:
+        _check_labels(path, graph)
     is_as_written = (graph.is_directed, graph.num_edges) == (header.is_directed, header.num_edges)
-    return graph._with_order(header.ranked_by) if header.ranked_by and is_as_written else graph
+    graph = graph._with_order(header.ranked_by) if header.ranked_by and is_as_written else graph
+    return graph._check_when_used(path) if is_checked_later else graph
 
 
 def _read_header(path: str) -> _Header:
@@ -103,15 +112,18 @@ def _read_header(path: str) -> _Header:
         raise FileFormatError(
             f"{path}, byte {size}: {verb}: the file has {size} bytes, and its header says {num_bytes}"
         )
+    if num_arrays > _MOST_ARRAYS:
+        raise FileFormatError(f"{path}: its header says {num_arrays} arrays, and has room for {_MOST_ARRAYS}")
     entries = [_ENTRY.unpack_from(start, _FIXED.size + i * _ENTRY.size) for i in range(num_arrays)]
-    arrays = {
-        name.rstrip(b"\0").decode(): (dtype.rstrip(b"\0").decode(), first, length)
-        for name, dtype, first, length in entries
-    }
+    arrays = {_word(name): (_word(dtype), first, length) for name, dtype, first, length in entries}
     ranked_by = next((name for name, flag in _RANKED_BY.items() if flags & ~_DIRECTED == flag), None)
     header = _Header(bool(flags & _DIRECTED), ranked_by, num_vertices, num_edges, arrays)
     _check_arrays(path, header, size)
     return header
+
+
+def _word(field: bytes) -> str:
+    return field.rstrip(b"\0").decode("ascii", "backslashreplace")
 
 
 def _checksum(start: bytes) -> int:
@@ -152,6 +164,13 @@ def _labels(path: str, arrays: dict[str, np.ndarray], num_vertices: int) -> Any:
         )
     buffers = [None, pa.py_buffer(offsets), pa.py_buffer(content)]
     return pa.Array.from_buffers(pa.large_string(), num_vertices, buffers)
+
+
+def _check_labels(path: str, graph: Graph) -> None:
+    try:
+        check_labels(graph.labels)
+    except GraphError as error:
+        raise FileFormatError(f"{path}: {error}") from error
 
 
 def write(graph: Graph, path: str, compression: str | None) -> None:

@@ -6,6 +6,8 @@ Pickled objects are never loaded.  Everything is checked as `Graph.from_csr` che
 
 from __future__ import annotations
 
+import math
+import zipfile
 from typing import Any
 
 import numpy as np
@@ -13,9 +15,15 @@ import numpy as np
 from shoal.errors import FileFormatError
 from shoal.graph import Graph
 from shoal.io.assembly import graph_from_csr
+from shoal.io.files import read_start
 from shoal.io.options import ReadOptions
 from shoal.labels import labels_as_arrow
 
+#: More than deflate can make of a byte.
+_DEFLATED = 1100
+#: What is read at once: little beside an array, and much for one call.
+_PIECE_BYTES = 2**20
+_HEADERS = {(1, 0): np.lib.format.read_array_header_1_0, (2, 0): np.lib.format.read_array_header_2_0}
 _NAMES = ("indptr", "indices", "directed", "weights", "labels")
 
 
@@ -53,18 +61,38 @@ def read(path: str, options: ReadOptions) -> Graph:
 def _load(path: str) -> dict[str, np.ndarray]:
     name = None
     try:
-        archive = np.load(path, allow_pickle=False)
-        if not hasattr(archive, "files"):
+        if read_start(path, len(np.lib.format.MAGIC_PREFIX)) == np.lib.format.MAGIC_PREFIX:
             raise ValueError("it is a single array")
-        with archive:
+        with zipfile.ZipFile(path) as archive:
+            members = {info.filename.removesuffix(".npy"): info for info in archive.infolist()}
             arrays = {}
-            for name in archive.files:
-                if name in _NAMES:
-                    arrays[name] = archive[name]
+            for name in _NAMES:
+                if name in members:
+                    arrays[name] = _load_array(archive, members[name])
             return arrays
     except Exception as error:  # zipfile and NumPy raise a dozen different ones for damaged files
         place = f"{path}, array {name!r}" if name else path
-        raise FileFormatError(f"{place}: cannot be read as a NumPy archive: {error or type(error).__name__}") from error
+        reason = str(error) or type(error).__name__
+        raise FileFormatError(f"{place}: cannot be read as a NumPy archive: {reason}") from error
+
+
+def _load_array(archive: zipfile.ZipFile, info: zipfile.ZipInfo) -> np.ndarray:
+    """Read an array whose header says no more than there is, and which is compressed, if at all, as NumPy does it."""
+    if info.compress_type not in (zipfile.ZIP_STORED, zipfile.ZIP_DEFLATED):
+        raise ValueError("it is compressed in a way that NumPy does not write")
+    if info.file_size > _DEFLATED * info.compress_size:
+        raise ValueError(f"{info.compress_size} bytes cannot become {info.file_size}")
+    with archive.open(info) as file:
+        shape, _, dtype = _HEADERS[np.lib.format.read_magic(file)](file)
+        num_bytes = math.prod(shape) * dtype.itemsize
+        if dtype.hasobject or dtype.itemsize == 0 or file.tell() + num_bytes != info.file_size:
+            raise ValueError(f"its header says shape {shape} and dtype {dtype}, which the archive does not hold")
+        array = np.empty(math.prod(shape), dtype)
+        content = array.view(np.uint8)
+        for start in range(0, num_bytes, _PIECE_BYTES):
+            end = min(start + _PIECE_BYTES, num_bytes)
+            content[start:end] = np.frombuffer(file.read(end - start), np.uint8)  # fails if there is less
+        return array.reshape(shape)
 
 
 def write(graph: Graph, path: str, compression: str | None) -> None:

@@ -16,6 +16,7 @@ from shoal.graph import Graph
 from shoal.interop.arrow_columns import DIRECTED, NUM_VERTICES, edge_rows, edge_schema
 from shoal.io.assembly import check_num_vertices, graph_from_rows
 from shoal.io.columns import choose_columns
+from shoal.io.fields import is_count
 from shoal.io.options import ReadOptions
 
 
@@ -69,9 +70,10 @@ def _read_columns(path: str, names: list[str]) -> Any:
     from pyarrow import feather
 
     if _is_parquet(path):
-        return pq.read_table(path, columns=names)
-    table = feather.read_table(path, columns=names, memory_map=True)
-    table.validate(full=True)  # its arrays are in the file as they are, offsets of strings too
+        table = pq.read_table(path, columns=names)
+    else:
+        table = feather.read_table(path, columns=names, memory_map=True)
+    table.validate(full=True)  # arrays are in an Arrow file as they are, offsets of strings too; text may be no UTF-8
     return table
 
 
@@ -79,7 +81,7 @@ def _declared_vertices(path: str, metadata: dict[bytes, bytes], options: ReadOpt
     declared = metadata.get(NUM_VERTICES)
     if options.num_vertices is not None or declared is None or has_labels:
         return options.num_vertices
-    if not declared.isdigit():
+    if not is_count(declared):
         raise FileFormatError(f"{path}, metadata {NUM_VERTICES.decode()}: {declared!r} is not a number of vertices")
     check_num_vertices(path, f"metadata {NUM_VERTICES.decode()}", int(declared))
     return int(declared)

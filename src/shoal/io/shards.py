@@ -5,7 +5,7 @@
 number of values of every array in it; ``checksum`` is the CRC-32 of the manifest without it.  A device's file begins
 with magic (8), version (uint32), device (uint32) and the folder's ``id`` (16), padded to 64 bytes, so that files of two
 folders cannot be mixed up; its arrays follow, little-endian, each at a multiple of 64 bytes.
-Opening checks the manifest, sizes, beginnings and both ends of offsets: a time that does not depend on the edges.
+Opening checks the manifest, sizes, beginnings and all arrays over vertices: a time that does not depend on the edges.
 """
 
 from __future__ import annotations
@@ -25,6 +25,8 @@ from shoal.arrays import read_only
 from shoal.errors import FileFormatError
 from shoal.graph import Graph
 from shoal.io.files import making_folder
+from shoal.io.shard_checks import check_edges, check_manifest, check_part, name_of
+from shoal.io.trees import read_json
 from shoal.strategies.subgraph import Edges, Subgraph
 
 MANIFEST = "manifest.json"
@@ -90,7 +92,7 @@ def _checksum(content: dict[str, Any]) -> int:
 
 def _write_part(folder: str, part: Subgraph, token: str) -> dict[str, Any]:
     """Write the file of one device and return what the manifest says about it."""
-    name = f"device-{part.device}.shard"
+    name = name_of(part.device)
     start = _start(part.device, token)
     table, position, checksum = {}, len(start), zlib.crc32(start)
     with open(os.path.join(folder, name), "wb") as file:
@@ -137,31 +139,33 @@ def read_shards(path: str | os.PathLike[str], *, mmap: bool = True) -> tuple[Sha
 
 def _read_manifest(path: str) -> ShardManifest:
     try:
-        with open(path, encoding="utf-8") as file:
-            content = json.load(file)
+        content = read_json(path, "a manifest of shards")
     except OSError as error:
         raise FileFormatError(f"{path}: cannot be read: {error.strerror}") from None
-    except ValueError as error:  # neither text nor JSON
-        raise FileFormatError(f"{path}: is not a manifest of shards: {error}") from None
     if not isinstance(content, dict) or "checksum" not in content:
         raise FileFormatError(f"{path}: is not a manifest of shards")
     if content.get("version") != VERSION:
         raise FileFormatError(f"{path}: is of version {content.get('version')}; this shoal reads version {VERSION}")
     if content.pop("checksum") != _checksum(content):
         raise FileFormatError(f"{path}: the manifest is damaged (its checksum does not fit)")
+    check_manifest(path, content, _ALIGNMENT)
     return ShardManifest(**content)
 
 
 def _read_part(folder: str, manifest: ShardManifest, device: int, mmap: bool) -> Subgraph:
     entry = manifest.files[device]
-    path = os.path.join(folder, entry["name"])
+    path = os.path.join(folder, name_of(device))
     content = _open(path, entry, mmap)
     if content[:_ALIGNMENT].tobytes() != _start(device, manifest.id):
         raise FileFormatError(f"{path}, byte 0: does not begin as the file of device {device} of this folder must")
     if not mmap and zlib.crc32(content.data) != entry["crc32"]:
         raise FileFormatError(f"{path}: is damaged (its checksum does not fit)")
     arrays = {name: _view(content, *place) for name, place in entry["arrays"].items()}
-    return _part_of(path, manifest, device, arrays)
+    part = _part_of(manifest, device, arrays)
+    check_part(path, part, manifest.num_edges)
+    if not mmap:
+        check_edges(path, part)
+    return part
 
 
 def _open(path: str, entry: dict[str, Any], mmap: bool) -> np.ndarray:
@@ -179,12 +183,12 @@ def _view(content: np.ndarray, dtype: str, start: int, count: int) -> np.ndarray
     return read_only(content[start : start + count * np.dtype(dtype).itemsize].view(dtype))
 
 
-def _part_of(path: str, manifest: ShardManifest, device: int, arrays: dict[str, np.ndarray]) -> Subgraph:
-    out_edges = _edges_of(path, "out", arrays)
+def _part_of(manifest: ShardManifest, device: int, arrays: dict[str, np.ndarray]) -> Subgraph:
+    out_edges = _edges_of("out", arrays)
     in_edges, first_in_edges = None, None
     if manifest.has_in_edges:
         is_same = not manifest.is_directed
-        in_edges = out_edges if is_same else _edges_of(path, "in", arrays)
+        in_edges = out_edges if is_same else _edges_of("in", arrays)
         first_in_edges = arrays["first_edges" if is_same else "first_in_edges"]
     plain: dict[str, Any] = {name: arrays.get(name) if name in _OPTIONAL else arrays[name] for name in _PLAIN}
     return Subgraph(
@@ -199,10 +203,6 @@ def _part_of(path: str, manifest: ShardManifest, device: int, arrays: dict[str, 
     )
 
 
-def _edges_of(path: str, direction: str, arrays: dict[str, np.ndarray]) -> Edges:
+def _edges_of(direction: str, arrays: dict[str, np.ndarray]) -> Edges:
     indptr, indices = arrays[f"{direction}_indptr"], arrays[f"{direction}_indices"]
-    if indptr[0] != 0 or indptr[-1] != indices.size:
-        raise FileFormatError(
-            f"{path}, array '{direction}_indptr': runs from {indptr[0]} to {indptr[-1]}, not 0 to {indices.size}"
-        )
     return Edges(indptr, indices, arrays.get(f"{direction}_weights"))

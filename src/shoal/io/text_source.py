@@ -21,6 +21,8 @@ from shoal.progress import WorkReporter
 
 #: Per thread: large enough that starting threads is under 1 % of the time to parse, small beside any graph.
 BLOCK_BYTES = 8 * 2**20
+#: No row is as long, nor are the comments before the first; a small file that decompresses to one line could be.
+LONGEST_LINE = 2**26
 #: Below this, starting threads costs more than they save.
 _SMALL_FILE = 2**16
 #: After the text: a newline if the file ends without one, and as many bytes as the parsers may look ahead.
@@ -47,10 +49,14 @@ class Block(NamedTuple):
 
 
 class TextSource:
-    """A text file as blocks of lines.  The first block is there at once, to look at and to skip a header."""
+    """A text file as blocks of lines.  The first block is there at once, to look at and to skip a header.
 
-    def __init__(self, path: str) -> None:
+    Lines may be of any length with ``has_long_lines``: otherwise they are refused beyond `LONGEST_LINE`.
+    """
+
+    def __init__(self, path: str, *, has_long_lines: bool = False) -> None:
         self.path = path
+        self._has_long_lines = has_long_lines
         compression = compression_of(path)
         #: Bytes of text, None if only decompression can tell.
         self.size = None if compression else os.path.getsize(path)
@@ -148,6 +154,10 @@ class TextSource:
         self._fill()
 
     def _grow(self) -> None:
+        if len(self._buffer) > LONGEST_LINE + _SLACK and not self._has_long_lines:
+            raise FileFormatError(
+                f"{self.path}, line {self._next_line}: there is no row in {len(self._buffer) >> 20} MiB from here on"
+            )
         larger = bytearray(2 * len(self._buffer))
         larger[: self._filled] = self._buffer[: self._filled]
         self._buffer = larger

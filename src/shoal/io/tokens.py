@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from shoal.backends.cpu.kernels.text import LARGEST_EXACT, copy_tokens
-from shoal.io.fields import is_number, show
+from shoal.io.fields import show, unquote
 
 #: Makes an error for the line of a byte of the block.
 Fail = Callable[[int, str], Exception]
@@ -49,7 +49,7 @@ def read_weights(text: np.ndarray, bounds: np.ndarray, fail: Fail) -> np.ndarray
         tokens = tokens.cast(pa.large_string())
         weights = tokens.cast(pa.float64()).to_numpy()
     except pa.ArrowInvalid:
-        position, token = _first_token(text, bounds, lambda token: not is_number(token))
+        position, token = _first_token(text, bounds, lambda token: not _is_number(token))
         raise fail(position, f"{show(token)} is not a weight") from None
     wrong = np.flatnonzero(np.isnan(weights) | _is_inexact(tokens, weights))
     if wrong.size:
@@ -77,6 +77,17 @@ def _first_token(text: np.ndarray, bounds: np.ndarray, is_wrong: Callable[[bytes
         if is_wrong(token):
             return start, token
     raise AssertionError("pyarrow refused a token that looks right")
+
+
+def _is_number(token: bytes) -> bool:
+    """Say whether pyarrow reads a token as a number: what Python takes for one differs in blanks, signs and digits."""
+    import pyarrow as pa
+
+    try:
+        pa.array([unquote(token)]).cast(pa.float64())
+    except pa.ArrowInvalid:
+        return False
+    return True
 
 
 def _is_utf8(token: bytes) -> bool:

@@ -9,7 +9,6 @@ what was measured: features count as the ends of the range trained on where they
 
 from __future__ import annotations
 
-import math
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass, field
 from typing import Any
@@ -22,6 +21,9 @@ from shoal.model.features import FEATURES
 from shoal.model.matrices import is_list
 from shoal.model.topology import Topology
 from shoal.strategies.stealing import cost_matrix
+
+#: Far more than any degree or any nanoseconds, and far from where sums of products overflow.
+_MOST = 1e30
 
 
 @dataclass(frozen=True)
@@ -111,6 +113,4 @@ def _check_numbers(name: str, values: Sequence[float] | Any) -> tuple[float, ...
     values = values.tolist() if hasattr(values, "tolist") else values
     if not is_list(values):
         raise ArgumentError(f"{name}={values!r:.40} is not allowed; it must be a list of numbers")
-    return tuple(
-        check_number(f"{name}[{i}]", value, -math.inf, open_low=True, open_high=True) for i, value in enumerate(values)
-    )
+    return tuple(check_number(f"{name}[{i}]", value, -_MOST, _MOST) for i, value in enumerate(values))

@@ -15,6 +15,9 @@ from shoal.errors import ArgumentError, check_integer, check_number
 Item = TypeVar("Item")
 Matrix = tuple[tuple[Item, ...], ...]
 
+_MOST_BANDWIDTH = 1e30
+#: Far more than a device has; with the largest bandwidth they stay finite.
+_MOST_LINKS = 2**20
 LOCAL = "local"
 DIRECT = "direct"
 HOST = "host"
@@ -33,12 +36,12 @@ def check_matrix(name: str, value: Any, count: int, check: Callable[[str, Any], 
 
 def check_bandwidth(name: str, value: Any) -> float:
     """Return bytes a second, which must be more than none."""
-    return check_number(name, value, 0, open_low=True, open_high=True)
+    return check_number(name, value, 0, _MOST_BANDWIDTH, open_low=True)
 
 
 def check_count(name: str, value: Any) -> int:
     """Return a number of links."""
-    return check_integer(name, value, 0)
+    return check_integer(name, value, 0, _MOST_LINKS)
 
 
 def is_list(value: Any) -> bool:

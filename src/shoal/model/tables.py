@@ -6,13 +6,13 @@ from __future__ import annotations
 import json
 import os
 import re
-import tomllib
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
-from shoal.errors import ArgumentError, FileFormatError
+from shoal.errors import ArgumentError
 from shoal.io.files import check_readable, replacing
+from shoal.io.trees import read_json, read_toml
 
 SUFFIXES = (".toml", ".json")
 
@@ -20,12 +20,9 @@ SUFFIXES = (".toml", ".json")
 def read_table(path: str | os.PathLike[str]) -> Any:
     """Return what a file has."""
     name = os.fspath(path)
-    parse = tomllib.loads if _suffix(name) == ".toml" else json.loads
+    read = read_toml if _suffix(name) == ".toml" else read_json
     check_readable(name)
-    try:
-        return parse(Path(name).read_text(encoding="utf-8"))
-    except ValueError as error:  # of either parser, or of text that is not UTF-8
-        raise FileFormatError(f"{name}: {error}") from error
+    return read(name)
 
 
 def write_table(values: Mapping[str, Any], path: str | os.PathLike[str]) -> None:

@@ -18,6 +18,8 @@ from shoal.model import matrices
 from shoal.model.matrices import Matrix, check_matrix, is_list
 from shoal.model.tables import write_table
 
+#: A matrix has a million pairs of them.
+MAX_DEVICES = 1024
 #: The fields that have a value for each pair of devices.
 _MATRICES = ("bandwidth", "num_links", "paths")
 
@@ -53,7 +55,7 @@ class Topology:
     is_switched: bool = False
 
     def __post_init__(self) -> None:
-        count = check_integer("num_devices", self.num_devices, 1)
+        count = check_integer("num_devices", self.num_devices, 1, MAX_DEVICES)
         bandwidth = check_matrix("bandwidth", self.bandwidth, count, matrices.check_bandwidth)
         links = matrices.two_values(0, 1, count) if self.num_links == () else self.num_links
         links = check_matrix("num_links", links, count, matrices.check_count)
@@ -130,7 +132,7 @@ class Topology:
         >>> [round(1e6 * seconds, 1) for seconds in six.barrier_seconds]
         [66.8, 124.0, 142.0, 188.0, 220.0, 252.0]
         """
-        count = check_integer("num_devices", num_devices, 1)
+        count = check_integer("num_devices", num_devices, 1, MAX_DEVICES)
         if count == self.num_devices:
             return self
         if count < self.num_devices:

@@ -19,7 +19,7 @@ from typing import Any
 from shoal.errors import ArgumentError, FileFormatError, check_choice, check_integer
 from shoal.model.matrices import check_bandwidth, check_count, check_matrix, find_paths, is_list, two_values
 from shoal.model.tables import SUFFIXES, read_table
-from shoal.model.topology import Topology
+from shoal.model.topology import MAX_DEVICES, Topology
 
 _FOLDER = Path(__file__).with_name("topologies")
 _FIELDS = tuple(entry.name for entry in fields(Topology))
@@ -105,13 +105,19 @@ def make_topology(values: Any) -> Topology:
             raise ArgumentError(f"bandwidth and {next(iter(short))} are not allowed together; it must be one of them")
         return Topology(**given)
     _check_present(given | short, *_SHORT[:2], "num_links")
-    return Topology(**given | _expand(given["num_links"], check_integer("num_devices", given["num_devices"], 1), short))
+    return Topology(
+        **given | _expand(given["num_links"], check_integer("num_devices", given["num_devices"], 1, MAX_DEVICES), short)
+    )
 
 
 def _expand(links: Any, num_devices: int, short: dict[str, float]) -> dict[str, Any]:
     """Return the fields that follow from the links; one number of them is that of each device to a switch."""
     switched = {} if is_list(links) else {"is_switched": True}
-    rows = two_values(0, check_integer("num_links", links, 1), num_devices) if switched else links
+    rows = (
+        two_values(0, check_count("num_links", check_integer("num_links", links, 1)), num_devices)
+        if switched
+        else links
+    )
     num_links = check_matrix("num_links", rows, num_devices, check_count)
     found = find_paths(num_links, short["link_bandwidth"], short["local_bandwidth"], short.get("host_bandwidth"))
     return {"num_links": num_links, "bandwidth": found[0], "paths": found[1], **switched}

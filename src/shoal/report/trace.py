@@ -20,14 +20,14 @@ from shoal.config import parse_bytes
 from shoal.errors import FileFormatError
 from shoal.graph import Graph
 from shoal.io.files import check_readable, replacing
+from shoal.io.trees import read_json
 from shoal.report.environment import describe_environment
+from shoal.report.shape import what_is_wrong
 from shoal.stats import Stats
 
 FORMAT = "shoal trace"
 VERSION = 1
 _PARTS = ("call", "created", "graph", "environment", "stats")
-#: Of every superstep a list with an entry for each device; columns that later versions add read as zeros.
-_REQUIRED = ("begin_seconds", "seconds", "idle_seconds", "frontier_size", "edges_visited", "bytes_sent")
 
 
 @dataclass(frozen=True)
@@ -126,12 +126,7 @@ def record_run(call: str, graph: Graph, stats: Stats) -> RunTrace:
 def read_trace(path: str) -> RunTrace:
     """Read a trace's file, or say why it is none."""
     check_readable(path)
-    try:
-        with open(path, encoding="utf-8") as file:
-            value = json.load(file)
-    except ValueError as error:
-        raise FileFormatError(f"{path}: is not JSON: {error}") from None
-    return trace_from(value, path)
+    return trace_from(read_json(path), path)
 
 
 def trace_from(value: Any, place: str) -> RunTrace:
@@ -140,27 +135,9 @@ def trace_from(value: Any, place: str) -> RunTrace:
         raise FileFormatError(f"{place}: is no trace of shoal; report='run.json' writes one")
     if value.get("version") != VERSION:
         raise FileFormatError(f"{place}: is a trace of version {value.get('version')!r}; this shoal reads {VERSION}")
-    _check_shape(value, place)
+    wrong = what_is_wrong(value)
+    if wrong:
+        shown = ", ".join(name.removeprefix(".") for name in wrong[:3])
+        raise FileFormatError(f"{place}: is no whole trace: wrong or missing: {shown}")
     others = {name: item for name, item in value.items() if name not in (*_PARTS, "format", "version")}
     return RunTrace(**{name: value[name] for name in _PARTS}, others=others)
-
-
-def _check_shape(value: dict[str, Any], place: str) -> None:
-    """Refuse a trace that lacks something, or whose supersteps do not have an entry for each device."""
-    try:
-        stats = value["stats"]
-        count = stats["num_devices"]
-        missing = [name for name in _PARTS if name not in value]
-        wrong = [
-            f"supersteps[{number}].{key}"
-            for number, row in enumerate(stats["supersteps"])
-            for key in (*_REQUIRED, "direction")
-            if len(row[key]) != count
-        ]
-        if not wrong:
-            columns = {key: [row[key] for row in stats["supersteps"]] for key in _REQUIRED}
-            wrong = [key for key, rows in columns.items() if not np.isfinite(np.array(rows, np.float64)).all()]
-    except (KeyError, TypeError, ValueError, AttributeError) as error:
-        raise FileFormatError(f"{place}: is no whole trace: {type(error).__name__}: {error}") from None
-    if missing or wrong:
-        raise FileFormatError(f"{place}: is no whole trace: wrong or missing: {', '.join((missing + wrong)[:3])}")

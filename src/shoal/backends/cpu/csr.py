@@ -9,6 +9,7 @@ All ids must be in range: callers check them.
 
 from __future__ import annotations
 
+import secrets
 from collections.abc import Callable
 from typing import Any, NamedTuple
 
@@ -16,6 +17,7 @@ import numpy as np
 
 from shoal.arrays import read_only
 from shoal.backends.cpu.kernels import csr as kernels
+from shoal.backends.cpu.kernels import twins
 from shoal.backends.cpu.threads import available_cores, run_threads
 from shoal.progress import WorkReporter
 
@@ -103,6 +105,18 @@ def transpose_csr(
     )
     _sort(csr, layout, starts, layout.vertex_bits, False, num_threads)
     return _narrowed(csr, indices.dtype)
+
+
+def is_symmetric(
+    indptr: np.ndarray, indices: np.ndarray, weights: np.ndarray | None, num_threads: int | None = None
+) -> bool:
+    """Say whether every edge of a CSR has its twin, with the same whole weight: see `kernels.twins`."""
+    num_threads = _choose_threads(num_threads, indices.size, 1)
+    sums = np.zeros(num_threads, np.uint64)
+    key = np.uint64(secrets.randbits(64))
+    first_rows = _first_rows(indptr, num_threads)
+    run_threads(twins.sum_differences, num_threads, first_rows, indptr, indices, weights, key, sums)
+    return int(sums.sum()) == 0  # modulo 2**64, as the sums are
 
 
 def order_csr(csr: CSR, degree: np.ndarray, *, overwrite: bool = False, num_threads: int | None = None) -> CSR:

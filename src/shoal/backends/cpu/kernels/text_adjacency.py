@@ -17,6 +17,7 @@ from shoal.backends.cpu.compiler import compiled
 from shoal.backends.cpu.intrinsics import nonnegative
 from shoal.backends.cpu.kernels.text import (
     NEWLINE,
+    QUOTE,
     UNREAD,
     WHOLE,
     byte_at,
@@ -30,7 +31,7 @@ from shoal.backends.cpu.kernels.text import (
 )
 
 # Why a thread stopped.
-FINE, BAD_SKIPPED, BAD_ID, OUT_OF_RANGE, NO_WEIGHT = range(5)
+FINE, BAD_SKIPPED, BAD_ID, OUT_OF_RANGE, NO_WEIGHT, BAD_WEIGHT = range(6)
 # Lengths of lines that are no ordinary vertex.
 COMMENT, EMPTY = -1, -2
 # Columns of a thread's report.
@@ -76,6 +77,9 @@ def parse_adjacency(thread, num_threads, text, cuts, first_lines, layout, length
             if layout.has_weights != 0:
                 if byte_at(place) == NEWLINE:
                     status = NO_WEIGHT
+                    break
+                if byte_at(place) == QUOTE:  # a field that ends elsewhere, or nowhere in the line
+                    status = BAD_WEIGHT
                     break
                 weight, token_end, kind = parse_number(place)
                 num_decimal += kind != WHOLE
