@@ -69,7 +69,7 @@ def choose(sharings: list[Sharing], config: RunConfig, kind: str, num_devices: i
         communication = "broadcast" if is_told_all else "selective"
     if duplication == "auto":
         is_whole = config.execution == "async" and kind == "cpu" and num_devices <= WHOLE_DEVICES
-        is_whole = is_whole or config.stealing == "frontier"
+        is_whole = is_whole or config.stealing not in ("auto", "none")
         duplication = "one-hop" if communication == "selective" and not is_whole else "all"
     reason = f"{needs_all}; {_NEEDS_ALL}" if needs_all is not None else _PULLS if pulls else _LOOKS_NEAR
     stealing = "none" if config.stealing == "auto" else config.stealing

@@ -10,7 +10,7 @@ from typing import Any
 
 import numpy as np
 
-from shoal.backends.base import Reason
+from shoal.backends.base import Reason, Regrouping
 from shoal.backends.cpu.device import Shard
 from shoal.backends.cpu.phases import LoadedPhase
 from shoal.backends.cpu.threads import run_threads
@@ -99,6 +99,11 @@ class LoopRun(abc.ABC):
     def thefts(self) -> np.ndarray:
         """Nothing: there is nobody to steal from."""
         return np.zeros((1, 1), np.int64)
+
+    @property
+    def regroupings(self) -> list[Regrouping]:
+        """Nothing: every device keeps its part."""
+        return []
 
     def take_rows(self) -> list[list[np.ndarray]]:
         """Hand over the rows of the trace since the last time."""

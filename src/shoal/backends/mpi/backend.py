@@ -85,10 +85,10 @@ class MPIBackend:
 
     def load(
         self, program: Program, phase: Phase, types: Types, direction: str, duplication: str | None,
-        load_balance: str, priority: str | None, deals: bool = False,
+        load_balance: str, priority: str | None, stealing: str = "none",
     ) -> LoadedPhase:  # fmt: skip
         """Compile a phase for the types of a graph, or find it compiled."""
-        return self._cpu.load(program, phase, types, direction, duplication, load_balance, priority, deals)
+        return self._cpu.load(program, phase, types, direction, duplication, load_balance, priority, stealing)
 
     def begin(
         self, shards: Sequence[Any], fields: dict[str, Field], phases: Sequence[tuple[Phase, LoadedPhase]],
