@@ -23,6 +23,7 @@ from comparison import comparison_table, summarize, summary_table
 from devices import TABLES as DEVICES_TABLES
 from figures import HEADER, Figure, RowTable
 from shoal.bench.report import write_whole
+from ownership import TABLES as OWNERSHIP_TABLES
 from tables import circumstances, markdown_table
 
 ROOT = Path(__file__).resolve().parents[1]
@@ -30,7 +31,7 @@ RESULTS = ROOT / "benchmarks" / "results"
 PAGES = (ROOT / "docs" / "performance.md", ROOT / "docs" / "model.md", ROOT / "README.md")
 #: What a page may ask for.
 TABLES = (
-    "comparison", "summary", "user_program", "devices", "asynchronous", "gpu", "gpu_user_program", "gpu_many",
+    "comparison", "summary", "user_program", "devices", "ownership", "asynchronous", "gpu", "gpu_user_program", "gpu_many",
     "gpu_asynchronous", "memory", "startup", "cost_training", "cost_inference", "model_stealing", "model_validation",
 )  # fmt: skip
 NOT_MEASURED = ["Not measured yet: see `benchmarks/README.md`."]
@@ -101,7 +102,7 @@ def figures_table(result: dict[str, Any]) -> list[str]:
 
 def devices_table(result: dict[str, Any]) -> list[str]:
     """Return the tables of rows that were measured on several devices, and that of the figures behind them."""
-    known = {**DEVICES_TABLES, **ASYNCHRONOUS_TABLES}
+    known = {**DEVICES_TABLES, **OWNERSHIP_TABLES, **ASYNCHRONOUS_TABLES}
     tables = [line for name, kept in result["tables"].items() for line in rows_table(known[name], kept)]
     return [*tables, *figures_table(result)]
 

@@ -16,7 +16,7 @@ import numpy as np
 
 from shoal.arrays import read_only
 from shoal.backends.cpu.kernels.dealing import CUTS, ROOM_FOR_DEALT, START
-from shoal.backends.cpu.kernels.grouping import DEVICES, LEVELS, PER_EDGE
+from shoal.backends.cpu.kernels.grouping import DEVICES, LEVELS, PER_EDGE, PER_LEVEL, SKEW
 from shoal.backends.cpu.kernels.ordered import ENTRIES
 from shoal.backends.cpu.threads import available_cores
 from shoal.backends.loops import control as slot
@@ -53,7 +53,7 @@ class Shared:
         self.world[slot.WORLD_ROUNDS] = schedule.num_rounds
         self.num_receivers = count_receivers(schedule)
         self.mail_at, self.mail_lengths, length = self._lay_out_mail(parts, deals=source.steals)
-        self.group = _lay_out_group(count) if source.regroups else None  # by which they decide who takes part
+        self.group = lay_out_group(count) if source.regroups else None  # by which they decide who takes part
         self.deals: np.ndarray | None = None  # by which devices give vertices to one another
         if source.deals:
             self.deals, length = _lay_out_deals(parts, length, by_blocks=source.flow.ordered is not None)
@@ -98,11 +98,11 @@ def _lay_out_deals(parts: Sequence[Subgraph], length: int, *, by_blocks: bool) -
     return rows.reshape(-1), length
 
 
-def _lay_out_group(count: int) -> np.ndarray:
+def lay_out_group(count: int) -> np.ndarray:
     """Return the block in which devices keep their estimates of what groups of them would take."""
-    group = np.zeros(LEVELS + 2 * ((count - 1).bit_length() + 1))
+    group = np.zeros(LEVELS + PER_LEVEL * ((count - 1).bit_length() + 1))
     group[DEVICES], group[PER_EDGE] = count, np.inf
-    group[LEVELS + 1 :: 2] = 1.0
+    group[LEVELS + SKEW :: PER_LEVEL] = 1.0
     return group
 
 

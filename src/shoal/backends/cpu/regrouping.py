@@ -25,6 +25,7 @@ from shoal.backends.cpu.kernels import grouping
 from shoal.backends.cpu.many_runs import ManyRuns
 from shoal.backends.cpu.moving import move_frontier, set_agreed
 from shoal.backends.cpu.rows import copy_rows
+from shoal.backends.cpu.threads import available_cores
 from shoal.backends.loops import control as slot
 from shoal.program import Scalar, Vertex
 
@@ -55,6 +56,7 @@ class RegroupingRuns(ManyRuns):
         assert shared.group is not None
         self.group = shared.group
         self.group[grouping.COST] = LEAST_COST_SECONDS * 1e9
+        self.group[grouping.AT_ONCE] = len(available_cores()) / runs[0].num_threads
 
     def resume(self) -> Reason:
         """Run until the loops come back and return why."""
@@ -69,7 +71,7 @@ class RegroupingRuns(ManyRuns):
             if self._can_change():
                 self._change_to(self.wanted_level())
             self.group[[grouping.LEVEL, grouping.WANTED]] = self.level
-            self.group[grouping.LEVELS :: 2] = 0.0
+            self.group[grouping.LEVELS :: grouping.PER_LEVEL] = 0.0
         return reason
 
     def wanted_level(self) -> int:
@@ -77,7 +79,7 @@ class RegroupingRuns(ManyRuns):
         return int(self.group[grouping.WANTED])
 
     def _can_change(self) -> bool:
-        """Whether frontiers are lists, or in buckets: what a pull has left are bitmaps, and all take part in pulls."""
+        """Whether frontiers are lists or in buckets; about a pull they are bitmaps, and the group stays."""
         control = self.runs[0].control
         is_list = control[slot.HAS_QUEUE] and not control[slot.HAS_PULLED_LAST] and control[slot.DIRECTION] == slot.PUSH
         return self.source.flow.ordered is not None or bool(is_list)

@@ -40,16 +40,18 @@ PER_EDGE = 4  # an edge, or a vertex, takes so long
 PER_DEVICE = 5  # and each device that meets adds so much: p
 LASTED = 6  # the superstep that ends
 WAITS = 7  # supersteps that do not count: threads were being started
-LEVELS = 8  # then for each level what was lost by not being there, and its largest load over its mean load
+AT_ONCE = 8  # so many devices have cores enough to work at once
+LEVELS = 9  # then for each level what was lost by not being there,
+SKEW = 1  # its largest load over its mean load,
+WON = 2  # and what would have been won in the last superstep
+PER_LEVEL = 3
 
 # Fewer supersteps than this never change the group: one in which a thread had lost its core says nothing.
 LEAST_SUPERSTEPS = 8
 # An estimate follows so many supersteps: long enough for noise to even out, short beside the hundreds of a long tail.
-WINDOW = 16
+WINDOW = 32
 # The least time per edge is forgotten by so much in a superstep, and doubles in 700: caches and frontiers change.
 FORGETS = 1.001
-# The paper's t3: in longer supersteps meeting is no matter, and what it takes cannot be told from the work.
-LONGEST = 1e6
 
 
 @inner
@@ -87,9 +89,9 @@ def weigh_groups(control, world, group):
         if work > 0:
             least = min(least, load(world, posted(world, device, POSTED_WORKED)) / work)
     if total > 0:
-        learn(group, world[WORLD_DEVICES], largest_load(world, 0), least)
-        level = count_losses(world, group, total)
-        if group[LEVELS + 2 * level] >= group[COST]:
+        learn(group, largest_load(world, 0), least)
+        level = count_losses(group, weigh_levels(world, group, total))
+        if group[nonnegative(LEVELS + PER_LEVEL * level)] >= group[COST]:
             group[WANTED] = level
             control[BUDGET] = 0
 
@@ -109,34 +111,55 @@ def largest_load(world, folds):
 
 
 @inner
-def learn(group, members, largest, least):
-    """Take a superstep into the estimates; a single one that was interrupted moves them little."""
-    group[PER_EDGE] = min(group[PER_EDGE] * FORGETS, least)
-    if members > 1 and group[LASTED] < LONGEST:
-        each = max(group[LASTED] - group[PER_EDGE] * largest, 0.0) / members
-        known = group[PER_DEVICE]
-        group[PER_DEVICE] = each if known == 0.0 else known + (min(each, 2 * known) - known) / WINDOW
+def working_time(group, size, largest):
+    """Return what a group of some size takes for the load of its busiest device: z."""
+    return group[PER_EDGE] * largest * max(size / group[AT_ONCE], 1.0)
 
 
 @inner
-def count_losses(world, group, total):
-    """Add to what was lost by not being at each level; return the level at which most would have been won."""
+def learn(group, largest, least):
+    """Take a superstep into the estimates; a wait for a device that had lost its core counts no more than a change."""
+    group[PER_EDGE] = min(group[PER_EDGE] * FORGETS, least)
+    size = group_size(group, np.int64(group[LEVEL]))
+    if size > 1:
+        meeting = group[LASTED] - working_time(group, size, largest)
+        each = min(max(meeting, 0.0), group[COST]) / size
+        known = group[PER_DEVICE]
+        group[PER_DEVICE] = each if known == 0.0 else known + (each - known) / WINDOW
+
+
+@inner
+def weigh_levels(world, group, total):
+    """Write down what would have been won at each level; return the most of it."""
     present = np.int64(group[LEVEL])
-    here = group[PER_EDGE] * largest_load(world, 0) + group[PER_DEVICE] * group_size(group, present)
-    best = present
-    for level in range((group.shape[0] - LEVELS) // 2):
-        place = nonnegative(LEVELS + 2 * level)
-        mean = total / group_size(group, level)
+    size = group_size(group, present)
+    here = working_time(group, size, largest_load(world, 0)) + group[PER_DEVICE] * size
+    most = 0.0
+    for level in range((group.shape[0] - LEVELS) // PER_LEVEL):
+        place = nonnegative(LEVELS + PER_LEVEL * level)
+        size = group_size(group, level)
+        mean = total / size
         if level >= present:
             skew = largest_load(world, level - present) / mean
-            group[place + 1] += (skew - group[place + 1]) / WINDOW
+            group[place + SKEW] += (skew - group[place + SKEW]) / WINDOW
         else:  # as it was when last seen; with time it may have become even
-            group[place + 1] += (1.0 - group[place + 1]) / (4 * WINDOW)
-            skew = group[place + 1]
-        there = group[PER_EDGE] * skew * mean + group[PER_DEVICE] * group_size(group, level)
-        won = min(here - there, group[COST] / LEAST_SUPERSTEPS)
-        group[place] = max(group[place] + won, 0.0)
-        if group[place] > group[nonnegative(LEVELS + 2 * best)]:
+            group[place + SKEW] += (1.0 - group[place + SKEW]) / (4 * WINDOW)
+            skew = group[place + SKEW]
+        group[place + WON] = here - working_time(group, size, skew * mean) - group[PER_DEVICE] * size
+        most = max(most, group[place + WON])
+    return most
+
+
+@inner
+def count_losses(group, most):
+    """Add what would have been won at each level to what was lost; return the level at which that is most."""
+    share = min(group[COST] / LEAST_SUPERSTEPS / max(most, 1.0), 1.0)
+    best = np.int64(group[LEVEL])
+    for level in range((group.shape[0] - LEVELS) // PER_LEVEL):
+        place = nonnegative(LEVELS + PER_LEVEL * level)
+        won = group[place + WON]
+        group[place] = max(group[place] + (won * share if won > 0.0 else won), 0.0)
+        if group[place] > group[nonnegative(LEVELS + PER_LEVEL * best)]:
             best = level
     return best
 
