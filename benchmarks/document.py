@@ -22,8 +22,8 @@ from asynchronous import TABLES as ASYNCHRONOUS_TABLES
 from comparison import comparison_table, summarize, summary_table
 from devices import TABLES as DEVICES_TABLES
 from figures import HEADER, Figure, RowTable
-from shoal.bench.report import write_whole
 from ownership import TABLES as OWNERSHIP_TABLES
+from shoal.bench.report import write_whole
 from tables import circumstances, markdown_table
 
 ROOT = Path(__file__).resolve().parents[1]
@@ -31,8 +31,9 @@ RESULTS = ROOT / "benchmarks" / "results"
 PAGES = (ROOT / "docs" / "performance.md", ROOT / "docs" / "model.md", ROOT / "README.md")
 #: What a page may ask for.
 TABLES = (
-    "comparison", "summary", "user_program", "devices", "ownership", "asynchronous", "gpu", "gpu_user_program", "gpu_many",
-    "gpu_asynchronous", "memory", "startup", "cost_training", "cost_inference", "model_stealing", "model_validation",
+    "comparison", "summary", "user_program", "devices", "ownership", "asynchronous", "gpu", "gpu_user_program",
+    "gpu_many", "gpu_asynchronous", "memory", "startup", "cost_training", "cost_inference", "model_stealing",
+    "model_validation",
 )  # fmt: skip
 NOT_MEASURED = ["Not measured yet: see `benchmarks/README.md`."]
 _BLOCK = re.compile(r"(<!-- table: begin (\w+) -->\n).*?(<!-- table: end -->)", re.DOTALL)

@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Devices hand over their parts and take them back: nothing is lost or done twice, answers are the same."""
 
+import base64
 import json
 import os
 from pathlib import Path
@@ -23,6 +24,8 @@ from shoal.backends.cpu.kernels import grouping
 from shoal.backends.cpu.phase_run import PhaseRun
 from shoal.backends.cpu.regrouping import RegroupingRuns, fold
 from shoal.backends.loops import control as slot
+from shoal.report.charts import draw_groups
+from shoal.report.trace import record_run
 
 pytestmark = [
     pytest.mark.host_only("about several devices of the CPU"),
@@ -229,6 +232,18 @@ def test_one_device_and_others_say_nothing_of_groups():
     totals = shoal.bfs(GRID, 0, devices="cpu:2", stealing="ownership", stats="totals").stats.to_dict()
     assert "group_sizes" not in totals
     assert "thefts" not in totals
+
+
+@pytest.mark.usefixtures("always")
+def test_the_report_shows_who_takes_part():
+    stats = shoal.bfs(GRID, 5, devices="cpu:4x1", direction="push", stealing="ownership").stats
+    trace = record_run("bfs", GRID, stats)
+    chart = draw_groups(trace)
+    sizes = stats.to_dict()["group_sizes"]
+    shown = chart.figure["data"][0]["y"]
+    assert np.frombuffer(base64.b64decode(shown["bdata"]), shown["dtype"]).tolist() == sizes
+    assert f"changed {len(stats.to_dict()['regroupings'])} times" in chart.note
+    assert draw_groups(record_run("bfs", GRID, shoal.bfs(GRID, 5, devices="cpu:4x1").stats)) is None
 
 
 # Decisions
