@@ -129,14 +129,14 @@ class _Run:
             if phase.max_supersteps == 0 or run.is_empty:
                 session.skip_phase()
             else:
-                begin = self.traces[0].num_supersteps
+                first = self.traces[0].num_supersteps
                 self._run_to_the_end(number, run)
                 if len(self.shards) > 1:
                     self.traffic.append(run.traffic)
                 if self.thefts is not None:
                     self.thefts += run.thefts
                 if self.regroupings is not None:
-                    self.regroupings += [each._replace(superstep=each.superstep + begin) for each in run.regroupings]
+                    self.regroupings += [each._replace(superstep=first + each.superstep) for each in run.regroupings]
             self.peaks = list(map(max, self.peaks, run.peaks))
             del run  # what only it needed makes room for the next
         if config.output == "device":
