@@ -5,9 +5,9 @@ A group of m devices takes z + p m: what its busiest device has to do, and what 
 section IV).  Groups are halves of halves: at level k every 2^k-th device has its own part and those of the devices
 behind it.  Edges take all devices of a CPU as long; how long, and p, is estimated while running.
 
-A group stays until what it has lost against another would have paid for the change: so at worst a run loses twice what
-the best choice would have cost, and no threshold is needed beside what a change costs.  Device 0, which is in every
-group, keeps the estimates and decides; its loop then comes back, with all others, and Python hands the parts over.
+A group stays until what it has lost against another would have paid for the change: no threshold is needed beside what
+a change costs, and one that was in vain costs no more than the delay before it.  Device 0, which is in every group,
+keeps the estimates and decides; its loop then comes back, with all others, and Python hands the parts over.
 """
 
 from __future__ import annotations
