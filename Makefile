@@ -65,6 +65,7 @@ figures: bench
 	$(BIN)/python benchmarks/memory.py --scale $(SCALE) --json benchmarks/results/memory.json
 	$(BIN)/python benchmarks/user_program.py --scale $(SCALE) --json benchmarks/results/user_program.json
 	$(BIN)/python benchmarks/devices.py --scale $(DEVICES_SCALE) --json benchmarks/results/devices.json
+	$(BIN)/python benchmarks/ownership.py --scale $(GRID_SIDE) --json benchmarks/results/ownership.json
 	$(BIN)/python benchmarks/asynchronous.py --scale $(GRID_SIDE) --json benchmarks/results/asynchronous.json
 	$(BIN)/python benchmarks/document.py local/bench.json
 

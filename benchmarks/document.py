@@ -24,6 +24,7 @@ from devices import TABLES as DEVICES_TABLES
 from figures import HEADER, Figure, RowTable
 from fuzz_table import fuzz_table
 from model_tables import PLANNING, VALIDATION
+from ownership import TABLES as OWNERSHIP_TABLES
 from shoal.bench.report import write_whole
 from tables import circumstances, markdown_table
 
@@ -35,9 +36,9 @@ PAGES = (
 )
 #: What a page may ask for.
 TABLES = (
-    "comparison", "summary", "user_program", "devices", "asynchronous", "gpu", "gpu_user_program", "gpu_many",
-    "gpu_asynchronous", "memory", "startup", "cost_training", "cost_inference", "model_stealing", "model_validation",
-    "planning", "fuzz",
+    "comparison", "summary", "user_program", "devices", "ownership", "asynchronous", "gpu", "gpu_user_program",
+    "gpu_many", "gpu_asynchronous", "memory", "startup", "cost_training", "cost_inference", "model_stealing",
+    "model_validation", "planning", "fuzz",
 )  # fmt: skip
 NOT_MEASURED = ["Not measured yet: see `benchmarks/README.md`."]
 _BLOCK = re.compile(r"(<!-- table: begin (\w+) -->\n).*?(<!-- table: end -->)", re.DOTALL)
@@ -107,7 +108,7 @@ def figures_table(result: dict[str, Any]) -> list[str]:
 
 def devices_table(result: dict[str, Any]) -> list[str]:
     """Return the tables of rows that were measured on several devices, and that of the figures behind them."""
-    known = {**DEVICES_TABLES, **ASYNCHRONOUS_TABLES, **VALIDATION, **PLANNING}
+    known = {**DEVICES_TABLES, **OWNERSHIP_TABLES, **ASYNCHRONOUS_TABLES, **VALIDATION, **PLANNING}
     tables = [line for name, kept in result["tables"].items() for line in rows_table(known[name], kept)]
     return [*tables, *figures_table(result)]
 

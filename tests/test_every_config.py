@@ -18,6 +18,7 @@ from hypothesis import strategies as st
 import shoal
 from graphs import WIDTHS, graphs, random_graph
 from pairwise import all_pairs, pairs_of
+from regrouping import regroup_always
 from shoal.backends.cpu.phase_run import PhaseRun
 from shoal.config import AXES, ONLY_ON, REFUSED
 from shoal.memory import estimate_memory
@@ -101,8 +102,9 @@ OPTIONS = {"algorithm": tuple(ALGORITHMS), **OPTIONS}
 
 @pytest.fixture(autouse=True)
 def _always_deals(monkeypatch):
-    """Let devices that steal do so on small graphs, too."""
+    """Let devices that steal do so on small graphs, too, and hand their parts over after every superstep."""
     monkeypatch.setattr(PhaseRun, "least_dealt", 1)
+    regroup_always(monkeypatch)
 
 
 def refusal(case):

@@ -150,6 +150,7 @@ def test_figures_keep_their_bounds():
         ("gpu_user_program", "--scale 8 --repetitions 2 --devices cpu", 15),
         ("stealing_decisions", "--devices 2 3 --repetitions 3 --solved 2", 11),
         ("cost_inference", "--scale 8 --repetitions 50", 4),
+        ("ownership", "--scale 9 --repetitions 1 --data missing", 4),
         ("model_stealing", "--scale 9 --data missing", 14),
         ("model_validation", "--scale 8 --smaller 11 --data missing", 11),
         ("planning", "--scales 8 10", 4),

@@ -24,7 +24,7 @@ AXES: dict[str, tuple[str, ...]] = {
     "communication": ("auto", "selective", "broadcast", "butterfly", "ring"),
     "execution": ("auto", "bsp", "async"),
     "priority": ("auto", "soft", "none"),
-    "stealing": ("auto", "none", "frontier"),
+    "stealing": ("auto", "none", "frontier", "ownership", "both"),
     "memory": ("auto", "just-enough", "fixed", "maximum", "fused"),
     "direction": ("auto", "push", "pull"),
     "load_balance": ("auto", "thread", "warp", "block", "lrb", "merge-path"),
@@ -45,6 +45,7 @@ _NO_EXCHANGE = "without supersteps there is no exchange: what a device sends goe
 _IN_ORDER = "supersteps visit a frontier as a whole; only execution='async' has a worklist to put in order"
 _NO_FRONTIER = "a pull asks which vertices are in a frontier, and without supersteps there is none"
 _NO_WAITING = "without supersteps nobody waits for the slowest device, so nobody has time to steal"
+_NO_MEETINGS = "without supersteps devices do not meet, so nobody is in the way who has little to do"
 _STOLEN_IDS = "who visits the edges of others' vertices must know all that they lead to by the same ids"
 _EVERYBODY = "everybody is told of every vertex, so everybody must have every vertex"
 #: Pairs of strategies that make no sense together, and why.
@@ -55,8 +56,11 @@ REFUSED: dict[tuple[tuple[str, str], tuple[str, str]], str] = {
 } | {
     (("priority", name), ("execution", other)): _IN_ORDER for name in ("soft", "none") for other in ("auto", "bsp")
 } | {
-    (("execution", "async"), ("stealing", "frontier")): _NO_WAITING,
-    (("duplication", "one-hop"), ("stealing", "frontier")): _STOLEN_IDS,
+    (("execution", "async"), ("stealing", name)): _NO_WAITING for name in ("frontier", "both")
+} | {
+    (("duplication", "one-hop"), ("stealing", name)): _STOLEN_IDS for name in ("frontier", "ownership", "both")
+} | {
+    (("execution", "async"), ("stealing", "ownership")): _NO_MEETINGS,
     (("execution", "async"), ("direction", "pull")): _NO_FRONTIER,
 }  # fmt: skip
 
@@ -103,7 +107,8 @@ class RunConfig:
     execution : ``"bsp"``, supersteps separated by barriers; ``"async"``, every device, of one thread, visits what it
         has to visit as soon as it hears of it; for programs whose values combine in any order
     stealing : ``"frontier"``: where a device has more edges in its frontier than others, these visit some of them;
-        ``"none"``: everybody visits their own
+        ``"ownership"``: where they have less to do than it takes to meet, some hand their parts to others until there
+        is more; ``"both"``; ``"none"``: everybody visits their own
     priority : without supersteps, which vertices go first: ``"soft"``, those of the lowest priority on the device, and
         none far ahead of the other devices', or ``"none"``, in the order in which they come
     memory : how much room frontiers get: ``"fused"`` (as many entries as a device has vertices), ``"just-enough"``

@@ -191,6 +191,28 @@ class Sharing:
             return False  # a copy that is emptied when it is sent cannot hold what its owner has
         return not any(access.place == "src" and access.writes for access in find_accesses(operator.rules["rule"]))
 
+    @property
+    def reason_to_keep(self) -> str | None:
+        """Return why every device keeps its part throughout the phase; None if others may have it for some supersteps.
+
+        What a superstep does must come from its frontier, which goes along with the part; and nobody may have to look
+        up who has copies of a vertex, as the tables of that are the partition's.
+        """
+        phase, operators = self.phase, self.operators
+        if phase.keep or phase.begin == "replay":
+            return f"{self._title}: frontiers that are gone through again stay where they were"
+        over = [self.recording.result, *(op.frontier for op in operators if op.kind != "update")]
+        is_over_all = any(frontier is not None and frontier.kind == "all" for frontier in over)
+        if is_over_all or any(op.kind in (*VISITS_EDGES, "swap") for op in operators):
+            return f"{self._title}: what is done for every vertex is the same in each superstep, and shared out evenly"
+        if not any(op.kind == "advance" for op in operators):
+            return f"{self._title}: no edges are visited"
+        for number, operator in enumerate(operators):
+            told = self.announced(number) if "pull" in _directions(operator) else ()
+            if told or any(exchange.kind == "mirror" for exchange in self.exchanges(number)):
+                return f"{self._title}: owners tell of their vertices whoever has copies, as the partition has it"
+        return None
+
     def read_at_sources(self, number: int) -> tuple[str, ...]:
         """Return the fields that a push reads at the vertex whose edges it visits, and not every device has whole."""
         accesses = find_accesses(self.operators[number].rules["rule"])

@@ -222,8 +222,8 @@ class Footprint:
         is_weighted = self.sizes.weight_dtype is not None
         dtypes = {n: field_dtype(f, self.sizes.vertex_dtype) for n, f in recording.fields.items()}
         how: dict[str, Any] = {"is_weighted": is_weighted, "title": type(program).__name__}
-        deals = self.config.stealing == "frontier" and self.duplication is not None
-        return write_phase(recording, phase, dtypes, duplication=self.duplication, deals=deals, **how)
+        stealing = "none" if self.duplication is None else self.config.stealing
+        return write_phase(recording, phase, dtypes, duplication=self.duplication, stealing=stealing, **how)
 
     def _block_bytes(self, num_blocks: int) -> int:
         """Return the bytes of the buckets' blocks while they are doubled: that graphs with hubs need it is usual."""

@@ -109,6 +109,7 @@ class Stats:
     traffic: list[Callable[[], np.ndarray] | None] = field(default_factory=list)  # bytes from each to each, by phase
     explain: Callable[[], dict[str, str]] = dict  # why each strategy that was ``auto`` became what it is
     thefts: np.ndarray | None = None  # edges by their owner and the device that visited them, where devices steal
+    regroupings: list[Any] | None = None  # superstep, who has whose part from there on, seconds; where they hand over
 
     @property
     def num_supersteps(self) -> int:
@@ -130,6 +131,9 @@ class Stats:
         self.device_peaks = list(map(max, self.device_peaks, other.device_peaks))
         if self.thefts is not None and other.thefts is not None:
             self.thefts = self.thefts + other.thefts
+        if self.regroupings is not None and other.regroupings is not None:
+            begin = self.num_supersteps
+            self.regroupings += [each._replace(superstep=each.superstep + begin) for each in other.regroupings]
         for trace, more in zip(self.traces, other.traces, strict=True):
             trace.include(more)
         self.phases += other.phases
@@ -166,6 +170,7 @@ class Stats:
             "config": dict(self.config),
             "reasons": self.explain(),
             **({} if self.thefts is None else {"thefts": self.thefts.tolist()}),
+            **({} if self.regroupings is None else {"regroupings": [each._asdict() for each in self.regroupings]}),
             **self.extra,
         }
         pairs = self.bytes_by_pair()
@@ -177,7 +182,21 @@ class Stats:
             totals["phases"] = [asdict(phase) for phase in self.phases]
             totals["supersteps"] = [_superstep(rows, origin) for rows in zip(*by_device, strict=True)]
             totals["supersteps_dropped"] = self.traces[0].num_dropped
+            if self.regroupings is not None:
+                totals["group_sizes"] = self._group_sizes()
         return totals
+
+    def _group_sizes(self) -> list[int]:
+        """Return for each superstep whose row is kept how many devices took part."""
+        sizes = np.full(self.traces[0].num_rows, len(self.traces))
+        ends = self._phase_ends()
+        for each in self.regroupings or ():
+            sizes[each.superstep : min(end for end in ends if end > each.superstep)] = len(set(each.hosts))
+        return sizes.tolist()
+
+    def _phase_ends(self) -> list[int]:
+        """Return where each phase ends, in supersteps: there every device has its own part again."""
+        return [*np.cumsum([phase.num_supersteps for phase in self.phases]).tolist(), self.num_supersteps + 1]
 
     def __repr__(self) -> str:
         return (

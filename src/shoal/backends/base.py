@@ -11,7 +11,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field
 from enum import IntEnum
-from typing import TYPE_CHECKING, Any, Protocol
+from typing import TYPE_CHECKING, Any, NamedTuple, Protocol
 
 import numpy as np
 
@@ -23,6 +23,11 @@ if TYPE_CHECKING:
     from shoal.strategies.communication import Schedule
     from shoal.strategies.memory import Allowance, Scheme
     from shoal.strategies.subgraph import Subgraph
+
+#: Names of `RunConfig.stealing` under which devices give vertices of a superstep's frontier to one another,
+DEALS = ("frontier", "both")
+#: and hand over their parts for as long as there is little to do.
+REGROUPS = ("ownership", "both")
 
 Types = tuple[np.dtype, np.dtype, np.dtype | None]  # of vertex ids, edge offsets and weights
 
@@ -85,6 +90,14 @@ class Alone:
     def do(self, work: Callable[[], Any]) -> Any:
         """Return what the work returns."""
         return work()
+
+
+class Regrouping(NamedTuple):
+    """From a superstep of a phase on each device's part is with another device, or with itself."""
+
+    superstep: int
+    hosts: list[int]
+    seconds: float  # that handing over took
 
 
 class Device(Protocol):
@@ -180,6 +193,10 @@ class Run(Protocol):
         """The edges that each device visited in the place of another, by their owner and who visited them."""
 
     @property
+    def regroupings(self) -> list[Regrouping]:
+        """When devices handed over their parts, or took them back."""
+
+    @property
     def peaks(self) -> list[int]:
         """The most bytes that each device's buffers took."""
 
@@ -246,12 +263,12 @@ class Backend(Protocol):
 
     def load(
         self, program: Program, phase: Phase, types: Types, direction: str, duplication: str | None,
-        load_balance: str, priority: str | None, deals: bool = False,
+        load_balance: str, priority: str | None, stealing: str = "none",
     ) -> Code:  # fmt: skip
         """Compile a phase for the types of a graph, or find it compiled.
 
-        With ``duplication`` for several devices, which with ``deals`` visit edges for one another; with ``priority``
-        (``"soft"`` or ``"none"``) without supersteps.
+        With ``duplication`` for several devices, which with ``stealing`` visit edges for one another; with
+        ``priority`` (``"soft"`` or ``"none"``) without supersteps.
         """
 
     def begin(

@@ -15,7 +15,7 @@ from typing import Any
 import numpy as np
 
 from shoal.backends import find_backend
-from shoal.backends.base import Backend, Reason, Run, Shard
+from shoal.backends.base import DEALS, REGROUPS, Backend, Reason, Regrouping, Run, Shard
 from shoal.checkpoint.record import current_record
 from shoal.config import RunConfig, parse_bytes
 from shoal.errors import Allocating, ProgramError
@@ -72,7 +72,7 @@ def execute(program: Program, placed: Placed, config: RunConfig, arguments: dict
     resolved = config.resolved() | {"devices": devices, "memory": run.memory} | plan.choices.resolved()
     reasons = partial(explain, config, placed.kind, plan.choices, run.memory)
     stats = Stats(seconds, total, resolved, run.traces, title, num_threads, device_peaks=peaks, phases=run.spans,
-                  traffic=run.traffic, thefts=run.thefts, explain=reasons)  # fmt: skip
+                  traffic=run.traffic, thefts=run.thefts, regroupings=run.regroupings, explain=reasons)  # fmt: skip
     return Outcome(plan.fields, state, stats)
 
 
@@ -116,8 +116,9 @@ class _Run:
         self.spans: list[PhaseSpan] = []
         self.traffic: list[Callable[[], np.ndarray] | None] = []
         self.thefts: np.ndarray | None = None  # edges by their owner and who visited them, where devices steal
-        if plan.choices.stealing == "frontier":
+        if plan.choices.stealing in DEALS:
             self.thefts = np.zeros((len(shards), len(shards)), np.int64)
+        self.regroupings: list[Regrouping] | None = [] if plan.choices.stealing in REGROUPS else None
 
     def go(
         self, backend: Backend, state: dict[str, Any], frontier: np.ndarray | None, keeper: Keeper | None = None
@@ -142,11 +143,14 @@ class _Run:
             if phase.max_supersteps == 0 or run.is_empty:
                 session.skip_phase()
             else:
+                first = self.traces[0].num_supersteps
                 self._run_to_the_end(number, run, keeper)
                 if len(self.shards) > 1:
                     self.traffic.append(run.traffic)
                 if self.thefts is not None:
                     self.thefts += run.thefts
+                if self.regroupings is not None:
+                    self.regroupings += [each._replace(superstep=first + each.superstep) for each in run.regroupings]
             self.peaks = list(map(max, self.peaks, run.peaks))
             del run  # what only it needed makes room for the next
         if config.output == "device":

@@ -10,6 +10,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 
+from shoal.backends.base import REGROUPS
 from shoal.config import ONLY_ON, RESOLVED, RunConfig
 from shoal.errors import ArgumentError
 from shoal.exchanges import Sharing
@@ -23,6 +24,7 @@ class Choices:
     communication: str | None = None
     stealing: str | None = None
     reason: str = field(default="", compare=False)  # in words: why ``auto`` became these
+    kept: str = field(default="", compare=False)  # in words: why no parts are handed over in a phase
 
     def resolved(self) -> dict[str, str]:
         """Return them by name; nothing on one device."""
@@ -69,11 +71,12 @@ def choose(sharings: list[Sharing], config: RunConfig, kind: str, num_devices: i
         communication = "broadcast" if is_told_all else "selective"
     if duplication == "auto":
         is_whole = config.execution == "async" and kind == "cpu" and num_devices <= WHOLE_DEVICES
-        is_whole = is_whole or config.stealing == "frontier"
+        is_whole = is_whole or config.stealing not in ("auto", "none")
         duplication = "one-hop" if communication == "selective" and not is_whole else "all"
     reason = f"{needs_all}; {_NEEDS_ALL}" if needs_all is not None else _PULLS if pulls else _LOOKS_NEAR
     stealing = "none" if config.stealing == "auto" else config.stealing
-    return Choices(duplication, communication, stealing, reason)
+    kept = [sharing.reason_to_keep for sharing in sharings] if stealing in REGROUPS else []
+    return Choices(duplication, communication, stealing, reason, "; ".join(dict.fromkeys(filter(None, kept))))
 
 
 def explain(config: RunConfig, kind: str, choices: Choices, memory: str) -> dict[str, str]:
@@ -95,7 +98,8 @@ def explain(config: RunConfig, kind: str, choices: Choices, memory: str) -> dict
         reasons["duplication"] = _FEW_DEVICES if is_whole else choices.reason
         reasons["communication"] = choices.reason
         reasons["stealing"] = "where devices have equal work it costs two meetings a superstep and gains nothing"
-    return {axis: reason for axis, reason in reasons.items() if reason and _is_auto(config, axis)}
+    explained = {axis: reason for axis, reason in reasons.items() if reason and _is_auto(config, axis)}
+    return explained | ({"stealing": f"devices keep their parts: {choices.kept}"} if choices.kept else {})
 
 
 def _is_auto(config: RunConfig, axis: str) -> bool:

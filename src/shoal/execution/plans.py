@@ -111,7 +111,7 @@ def _make_plan(program: Program, placed: Placed, types: Types, config: RunConfig
         raise ArgumentError(f"execution='async' is not possible: {type(program).__name__} has phases of one superstep "
                             "only; allowed: auto, bsp")  # fmt: skip
     loaded = [
-        backend.load(program, phase, types, *how, priority, choices.stealing == "frontier")
+        backend.load(program, phase, types, *how, priority, choices.stealing or "none")
         for phase, priority in zip(phases, priorities, strict=True)
     ]
     # As in the paper, section VI-B: fixed where the program puts out nothing whose size the run would have to find.

@@ -199,6 +199,29 @@ def draw_stealing(trace: RunTrace) -> Chart | None:
     return Chart("stealing", "Stealing", caption, figure)
 
 
+def draw_groups(trace: RunTrace) -> Chart | None:
+    """Return how many devices took part in each superstep, where they may hand their parts to others."""
+    sizes = np.array(trace.stats.get("group_sizes", ()))
+    if len(sizes) == 0:
+        return None
+    groups = group_supersteps(trace)
+    bars = {
+        "type": "bar", "name": "devices", "marker": {"color": GREEN, "line": {"width": 0}},
+        "x": packed(groups.middle), "width": packed(groups.sizes), "y": packed(groups.mean(sizes)),
+        "customdata": packed(np.stack([groups.first, groups.last], axis=1).astype(np.float64)),
+        "hovertemplate": "<b>supersteps %{customdata[0]} to %{customdata[1]}</b><br>%{y:.3g} devices<extra></extra>",
+    }  # fmt: skip
+    figure = make_figure([bars], xaxis=superstep_axis(0, len(trace.supersteps) - 1),
+                         yaxis={"title": {"text": "devices"}, "rangemode": "tozero", "fixedrange": True})  # fmt: skip
+    caption = (
+        "How many devices took part in each superstep: good is all of them where frontiers are large, and few where "
+        "devices would meet for longer than they work; each change takes time."
+    )
+    seconds = sum(change["seconds"] for change in trace.stats["regroupings"])
+    note = f"The group changed {len(trace.stats['regroupings'])} times, in {1e3 * seconds:.3g} ms together."
+    return Chart("groups", "Devices taking part", caption, figure, note, is_wide=True)
+
+
 def draw_memory(trace: RunTrace) -> Chart | None:
     """Return the most that each device took, beside the limit if there is one."""
     peaks = np.array(trace.stats["peak_memory_bytes_by_device"], np.float64)
@@ -259,6 +282,7 @@ CHARTS: tuple[Callable[[RunTrace], Chart | None], ...] = (
     draw_load,
     draw_bytes,
     draw_stealing,
+    draw_groups,
     draw_memory,
 )
 

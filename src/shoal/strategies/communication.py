@@ -39,6 +39,11 @@ class Schedule:
     forwards: str
     receive_indptr: np.ndarray
     receive_peers: np.ndarray
+    fanout: int = 1
+
+    def among(self, num_devices: int) -> Schedule:
+        """Return the table of the same strategy for fewer devices."""
+        return make_schedule(self.name, num_devices, min(self.fanout, num_devices))
 
     @property
     def num_rounds(self) -> int:
@@ -183,7 +188,7 @@ def make_schedule(communication: str, num_devices: int, fanout: int = 1) -> Sche
     fanout = check_integer("fanout", fanout, 1, num_devices)
     strategy = COMMUNICATIONS[communication](fanout)
     indptr, peers = _table(strategy, num_devices)
-    return Schedule(communication, num_devices, strategy.is_routed, strategy.forwards, indptr, peers)
+    return Schedule(communication, num_devices, strategy.is_routed, strategy.forwards, indptr, peers, fanout)
 
 
 def _table(strategy: Communication, num_devices: int) -> tuple[np.ndarray, np.ndarray]:

@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import cached_property
 from typing import NamedTuple
 
 import numpy as np
@@ -65,6 +66,15 @@ class Subgraph:
     def owned_ids(self) -> np.ndarray:
         """The graph's ids of the owned vertices, ascending."""
         return self.owned if self.global_ids is None else self.global_ids[self.owned]
+
+    @cached_property
+    def owned_bits(self) -> np.ndarray:
+        """The owned vertices as a bitmap, 64 local ids to a word."""
+        flags = np.zeros((self.num_local + 63) // 64 * 64, bool)
+        flags[self.owned] = True
+        bits = np.packbits(flags, bitorder="little").view(np.uint64)
+        bits.flags.writeable = False
+        return bits
 
     @property
     def num_edges(self) -> int:

@@ -31,10 +31,10 @@ class CPUBackend:
 
     def load(
         self, program: Program, phase: Phase, types: Types, direction: str, duplication: str | None,
-        load_balance: str, priority: str | None, deals: bool = False,
+        load_balance: str, priority: str | None, stealing: str = "none",
     ) -> LoadedPhase:  # fmt: skip
         """Compile a phase for the types of a graph, or find it compiled."""
-        return load_phase(program, phase, types, direction, duplication, priority, deals)
+        return load_phase(program, phase, types, direction, duplication, priority, stealing)
 
     def begin(
         self, shards: Sequence[Shard], fields: dict[str, Field], phases: Sequence[tuple[Phase, LoadedPhase]],

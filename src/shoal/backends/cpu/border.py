@@ -16,6 +16,7 @@ import numpy as np
 
 from shoal.arrays import read_only
 from shoal.backends.cpu.kernels.dealing import CUTS, ROOM_FOR_DEALT, START
+from shoal.backends.cpu.kernels.grouping import DEVICES, LEVELS, PER_EDGE, PER_LEVEL, SKEW
 from shoal.backends.cpu.kernels.ordered import ENTRIES
 from shoal.backends.cpu.threads import available_cores
 from shoal.backends.loops import control as slot
@@ -51,7 +52,8 @@ class Shared:
         self.world[slot.WORLD_FORWARDS] = FORWARDS[schedule.forwards]
         self.world[slot.WORLD_ROUNDS] = schedule.num_rounds
         self.num_receivers = count_receivers(schedule)
-        self.mail_at, self.mail_lengths, length = self._lay_out_mail(parts, deals=source.deals)
+        self.mail_at, self.mail_lengths, length = self._lay_out_mail(parts, deals=source.steals)
+        self.group = lay_out_group(count) if source.regroups else None  # by which they decide who takes part
         self.deals: np.ndarray | None = None  # by which devices give vertices to one another
         if source.deals:
             self.deals, length = _lay_out_deals(parts, length, by_blocks=source.flow.ordered is not None)
@@ -72,6 +74,13 @@ class Shared:
         """What tells the bytes that each device has sent to each."""
         return partial(bytes_by_pair, self.world, self.schedule)
 
+    @property
+    def thefts(self) -> np.ndarray:
+        """The edges that each device visited in the place of another, by their owner and who visited them."""
+        assert self.deals is not None
+        count = self.schedule.num_devices
+        return self.deals.reshape(count, -1)[:, -count:].copy()
+
     def bytes_of(self, device: int) -> int:
         """Return the bytes of a device's share: its mail for the others, and a part of what belongs to none."""
         per_item = sum(array.nbytes // max(len(array), 1) for array in (self.mail_ids, *self.mail))
@@ -87,6 +96,14 @@ def _lay_out_deals(parts: Sequence[Subgraph], length: int, *, by_blocks: bool) -
         rows[part.device, ROOM_FOR_DEALT] = part.num_owned // (ENTRIES if by_blocks else 1)
         length += part.num_owned
     return rows.reshape(-1), length
+
+
+def lay_out_group(count: int) -> np.ndarray:
+    """Return the block in which devices keep their estimates of what groups of them would take."""
+    group = np.zeros(LEVELS + PER_LEVEL * ((count - 1).bit_length() + 1))
+    group[DEVICES], group[PER_EDGE] = count, np.inf
+    group[LEVELS + SKEW :: PER_LEVEL] = 1.0
+    return group
 
 
 class Border:
@@ -105,6 +122,10 @@ class Border:
         self.earlier: list[np.ndarray] = []
         self.lists = lists  # if the phase asks for them
 
+    def join(self, part: Subgraph, shared: Shared) -> None:
+        """Exchange with the devices of another group from now on."""
+        self.part, self.shared = part, shared
+
     def make_room(self, source: Any, state: dict[str, Any]) -> None:
         """Make the arrays for the values before an operator, of fields whose changes will be looked for."""
         self.earlier = [np.empty_like(state[name]) for name in source.remembered]
@@ -114,7 +135,7 @@ class Border:
         part, shared, schedule = self.part, self.shared, self.shared.schedule
         none = part.owned[:0]
         lists = () if self.lists is None else (read_only(self.lists.indptr), read_only(self.lists.indices))
-        deals = () if shared.deals is None else (shared.deals,)
+        deals = tuple(array for array in (shared.deals, shared.group) if array is not None)
         return (
             *lists, shared.world, part.owner, none if part.address is None else part.address,
             none if part.global_ids is None else part.global_ids, part.owned, *self.shard.copies, self.listed,
@@ -135,6 +156,6 @@ def edge_ids_for(shard: Shard, source: Any) -> np.ndarray:
     is_asked = any("edge" in rule.parameters for op in source.flow.operators for rule in op.rules.values())
     if not is_asked:
         return read_only(shard.part.out_edges.indptr[:0])
-    if source.deals:  # those of the whole graph
+    if source.steals:  # those of the whole graph
         return read_only(np.arange(shard.graph.num_edges, dtype=shard.graph.indptr.dtype))
     return read_only(shard.part.edge_ids())

@@ -81,6 +81,7 @@ class Shard:
     device: CPUDevice
     part: Subgraph | None = None
     workspaces: list[Workspace] = field(default_factory=list)
+    coarser: dict[int, list[Subgraph]] = field(default_factory=dict)  # parts of fewer devices: see `regrouping`
     _edges: dict[bool, tuple[np.ndarray, ...]] = field(default_factory=dict)
     _sizes: dict[Any, BufferSizes] = field(default_factory=dict)
     _longest_in: int | None = None
@@ -157,9 +158,9 @@ class Shard:
         edges = self._edges[incoming]
         return edges if weighted else (*edges[:2], _NO_WEIGHTS)
 
-    def whole_edges(self, *, weighted: bool) -> tuple[np.ndarray, ...]:
+    def whole_edges(self, *, incoming: bool, weighted: bool) -> tuple[np.ndarray, ...]:
         """Return the same of all vertices, whoever owns them, by the graph's ids: they lie in everybody's memory."""
-        graph = self.graph
+        graph = self.graph.reverse() if incoming else self.graph
         weights = graph.weights if weighted and graph.weights is not None else _NO_WEIGHTS
         return tuple(read_only(np.asarray(array)) for array in (graph.indptr, graph.indices, weights))
 
@@ -173,8 +174,10 @@ class Shard:
     @cached_property
     def owned_bits(self) -> np.ndarray:
         """The vertices that the device owns, as a bitmap."""
+        if self.part is not None:
+            return self.part.owned_bits
         flags = np.zeros((self.num_local + 63) // 64 * 64, bool)
-        flags[self.part.owned if self.part is not None else slice(self.num_local)] = True
+        flags[: self.num_local] = True
         return read_only(np.packbits(flags, bitorder="little").view(np.uint64))
 
     def _find_edges(self, incoming: bool) -> tuple[np.ndarray, np.ndarray, np.ndarray | None]:

@@ -10,7 +10,7 @@ from typing import Any
 
 import numpy as np
 
-from shoal.backends.base import Reason
+from shoal.backends.base import Reason, Regrouping
 from shoal.backends.cpu.device import Shard
 from shoal.backends.cpu.phases import LoadedPhase
 from shoal.backends.cpu.threads import run_threads
@@ -86,6 +86,11 @@ class LoopRun(abc.ABC):
         return vertices.copy() if global_ids is None else global_ids[vertices]
 
     @property
+    def part(self) -> Any:
+        """The device's part of the graph; None where it has all of it."""
+        return self.shard.part
+
+    @property
     def place(self) -> str:
         """The device, in words."""
         return f"device {self.shard.device.name}"
@@ -112,6 +117,11 @@ class LoopRun(abc.ABC):
     def thefts(self) -> np.ndarray:
         """Nothing: there is nobody to steal from."""
         return np.zeros((1, 1), np.int64)
+
+    @property
+    def regroupings(self) -> list[Regrouping]:
+        """Nothing: every device keeps its part."""
+        return []
 
     def take_rows(self) -> list[list[np.ndarray]]:
         """Hand over the rows of the trace since the last time."""

@@ -27,15 +27,25 @@ class ManyRuns(RunsTogether):
 
     def __init__(self, runs: Sequence[LoopRun], shared: Shared | Channels) -> None:
         super().__init__(runs, shared)
-        self.places = [(run, thread) for run in runs for thread in range(run.num_threads)]
+        self._take_part(runs)
+
+    def _take_part(self, members: Sequence[Any]) -> None:
+        """Let the loops of these devices run from now on, and no others'."""
+        self.members = members
+        self.places = [(run, thread) for run in members for thread in range(run.num_threads)]
 
     def resume(self) -> Reason:
         """Run until the loops come back and return why."""
-        for run in self.runs:
+        for run in self.members:
             run.begin()
         watch = self.runs[0].watch
         self._run_loops(None if watch is None else self.runs[0].report)
-        return max([run.end() for run in self.runs])
+        return max([run.end() for run in self.members])
+
+    def grow(self) -> None:
+        """Give more memory to the devices that need it."""
+        for run in self.members:
+            run.grow()
 
     def come_back(self, num_supersteps: int, clock: int | None) -> None:
         """Come back after so many supersteps, or at a clock in nanoseconds: asked before each time."""
@@ -56,8 +66,7 @@ class ManyRuns(RunsTogether):
         """The edges that each device visited in the place of another, by their owner and who visited them."""
         if not self.runs[0].loaded.source.deals:
             return super().thefts
-        count = len(self.runs)
-        return self.shared.deals.reshape(count, -1)[:, -count:].copy()
+        return self.shared.thefts
 
     def _loop(self, number: int, count: int) -> Any:
         run, thread = self.places[number]

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from shoal.backends.base import Position, Reason
-from shoal.backends.cpu.border import Border
+from shoal.backends.cpu.border import Border, Shared
 from shoal.backends.cpu.buffers import OUTBOX, TRACE_ROWS
 from shoal.backends.cpu.device import Shard, Workspace
 from shoal.backends.cpu.kernels.ordered import BINS_ROW, ENTRIES, FAR_LOWEST, NONE
@@ -24,6 +24,7 @@ from shoal.program import Phase
 
 if TYPE_CHECKING:
     from shoal.strategies.memory import Allowance
+    from shoal.strategies.subgraph import Subgraph
 
 # A small graph's run goes on the caller's own thread for so long: much longer than a thread takes to start, and short
 # enough for Ctrl-C, which waits there for the loop to come back.
@@ -52,7 +53,7 @@ class PhaseRun(LoopRun):
         source, num_vertices = loaded.source, shard.num_local
         self.sizes = shard.sizes_of(source.flow, phase, allowance.scheme)
         self.room = self.sizes.first_room(allowance.factor)
-        if source.deals:  # what the edges of other devices' vertices put out is not known before
+        if source.steals:  # what the edges of other devices' vertices put out is not known before
             self.room = max(self.room, num_vertices)
         self.needed_room = self.room  # what earlier runs left is not
         self.peak_bytes = 0  # while something grew
@@ -192,8 +193,9 @@ class PhaseRun(LoopRun):
         control[slot.ROOM], control[slot.CEILING] = self.room, sizes.ceiling
         control[slot.CAPACITY] = min(self.room, self.shard.num_local)
         control[slot.INTERMEDIATE] = num_frontiers
-        # Copies are never in a queue.
-        control[slot.QUEUE_END] = min(num_frontiers, (self.phase.joins or 0) * int(control[slot.NUM_OWNED]))
+        # Copies are never in a queue; what is a copy now may be this device's later.
+        most = self.shard.num_local if self.loaded.source.regroups else int(control[slot.NUM_OWNED])
+        control[slot.QUEUE_END] = min(num_frontiers, (self.phase.joins or 0) * most)
 
     def _make_levels(self) -> None:
         """Make the places for the bounds of kept frontiers; under a limit, drop what an earlier run has left."""
@@ -264,10 +266,10 @@ class PhaseRun(LoopRun):
     def _arguments(self) -> tuple:
         source, workspace = self.loaded.source, self.workspace
         is_weighted = source.uses_weights
-        out = self.shard.edges(incoming=False, weighted=is_weighted)
-        if source.deals:
-            out = self.shard.whole_edges(weighted=is_weighted)
-        incoming = self.shard.edges(incoming=True, weighted=is_weighted) if source.uses_in_edges else out
+        out_edges = self.shard.whole_edges if source.steals else self.shard.edges
+        in_edges = self.shard.whole_edges if source.regroups else self.shard.edges
+        out = out_edges(incoming=False, weighted=is_weighted)
+        incoming = in_edges(incoming=True, weighted=is_weighted) if source.uses_in_edges else out
         if source.flow.ordered is None:  # stand-ins of the right types for what the loop does not touch
             self.blocks, self.links, self.published = workspace.queue, workspace.levels, workspace.levels
             self.bins = self.trace
@@ -318,11 +320,31 @@ class PhaseRun(LoopRun):
         """Return the frontier, or what waits to be visited by priority, by the device's ids."""
         control, workspace = self.control, self.workspace
         if self.loaded.source.flow.ordered is not None:
-            return vertices_of((workspace.bitmap_a | workspace.bitmap_b) & self.shard.owned_bits)
+            return vertices_of((workspace.bitmap_a | workspace.bitmap_b) & self._owned_bits)
         if control[slot.HAS_QUEUE]:
             return workspace.queue[control[slot.BEGIN] : control[slot.END]]
         front = workspace.bitmap_b if control[slot.SWAPPED] & 1 else workspace.bitmap_a
-        return vertices_of(front & self.shard.owned_bits)
+        return vertices_of(front & self._owned_bits)
+
+    @property
+    def _owned_bits(self) -> np.ndarray:
+        """The vertices that the device has, its own and those of devices that have handed theirs over, as a bitmap."""
+        return self.shard.owned_bits if self.part is None else self.part.owned_bits
+
+    @property
+    def part(self) -> Subgraph | None:
+        """The device's part as it is now: with those of devices that have handed theirs over."""
+        return None if self.border is None else self.border.part
+
+    def join(self, part: Subgraph, shared: Shared) -> None:
+        """Go on as one of a group of devices, with a part that may be of several."""
+        assert self.border is not None
+        self.border.join(part, shared)
+        control = self.control
+        control[slot.DEVICE], control[slot.NUM_OWNED] = part.device, part.num_owned
+        control[slot.SHARES_OWN] = self.border.shares_own and part.num_devices > 1
+        control[[slot.IS_READING, slot.IS_POSTED, slot.IS_REDUCED]] = 0
+        self.arguments = self._arguments()
 
     def end(self) -> Reason:
         """Take over what the loop has left, and return why it came back."""

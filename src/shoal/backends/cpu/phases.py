@@ -39,11 +39,11 @@ class LoadedPhase:
 
 def load_phase(
     program: Program, phase: Phase, types: Types, direction: str = "auto", duplication: str | None = None,
-    priority: str | None = None, deals: bool = False,
+    priority: str | None = None, stealing: str = "none",
 ) -> LoadedPhase:  # fmt: skip
     """Compile a phase for the types of a graph, or find it compiled.
 
-    With ``duplication`` for several devices, which with ``deals`` visit edges for one another; with ``priority``
+    With ``duplication`` for several devices, which with ``stealing`` visit edges for one another; with ``priority``
     (``"soft"`` or ``"none"``) without supersteps.
     """
     recording = record(program, phase.step)
@@ -52,10 +52,10 @@ def load_phase(
     if duplication is not None:
         mark_outputs(recording)
     types = types_used(recording, types)
-    key = (recording_key(recording, phase), types, duplication, priority, deals)
+    key = (recording_key(recording, phase), types, duplication, priority, stealing)
     loaded = _phases.get(key)
     if loaded is None:
-        loaded = _compile(program, recording, phase, types, duplication, priority, deals)
+        loaded = _compile(program, recording, phase, types, duplication, priority, stealing)
         with _phases_lock:
             _phases[key] = loaded
     return loaded
@@ -63,14 +63,14 @@ def load_phase(
 
 def _compile(
     program: Program, recording: Recording, phase: Phase, types: Types, duplication: str | None, priority: str | None,
-    deals: bool,
+    stealing: str,
 ) -> LoadedPhase:  # fmt: skip
     title = type(program).__name__
     vertex, edge, weight = types
     dtypes = {name: field_dtype(declared, vertex) for name, declared in recording.fields.items()}
     how: dict[str, Any] = {"is_weighted": weight is not None, "title": title, "duplication": duplication}
     if priority is None:
-        source = write_phase(recording, phase, dtypes, deals=deals, **how)
+        source = write_phase(recording, phase, dtypes, stealing=stealing, **how)
     else:
         source = write_worklist(recording, phase, dtypes, has_priority=priority == "soft", **how)
     signature = numba_signature(recording.fields, dtypes, source, vertex, edge, weight)

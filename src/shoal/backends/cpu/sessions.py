@@ -19,6 +19,8 @@ from shoal.backends.cpu.kernels.distribution import put_rows, take_rows
 from shoal.backends.cpu.many_runs import ManyRuns
 from shoal.backends.cpu.phase_run import PhaseRun
 from shoal.backends.cpu.phases import LoadedPhase
+from shoal.backends.cpu.regrouping import RegroupingRuns
+from shoal.backends.cpu.rows import copy_rows, copy_share, is_segment, plain, row_width
 from shoal.backends.cpu.threads import available_cores, run_threads
 from shoal.backends.cpu.worklist_run import Channels, WorklistRun
 from shoal.backends.loops.lists import NeighbourLists, exchange_lists
@@ -28,6 +30,7 @@ from shoal.program import Constant, Field, Phase, Scalar, Vertex
 if TYPE_CHECKING:
     from shoal.strategies.communication import Schedule
     from shoal.strategies.memory import Allowance
+    from shoal.strategies.subgraph import Subgraph
 
 Phases = Sequence[tuple[Phase, LoadedPhase]]
 
@@ -119,7 +122,7 @@ class ManyDevices:
             return None
         part = self.parts[peer]
         num_mentioned = int(part.border_sizes.sum())
-        if part.global_ids is not None or not _is_segment(part.owned) or 8 * num_mentioned > part.num_local:
+        if part.global_ids is not None or not is_segment(part.owned) or 8 * num_mentioned > part.num_local:
             return None
         return np.concatenate([other.copy_there[slice(*other.copy_indptr[peer : peer + 2])] for other in self.parts])
 
@@ -127,21 +130,21 @@ class ManyDevices:
         """Fill one thread's share of every device's fields from the whole state."""
         for part, own, mentioned in zip(self.parts, self.states, self.mentioned, strict=True):
             for name in self._copied(own, state):
-                source, target, width = _plain(state[name]), _plain(own[name]), _width(own[name])
+                source, target, width = plain(state[name]), plain(own[name]), row_width(own[name])
                 if part.global_ids is not None:
                     take_rows(thread, num_threads, source, part.global_ids, width, target)
                 elif mentioned is not None:
-                    _copy_rows(thread, num_threads, state[name], part.owned, own[name], part.owned)
+                    copy_rows(thread, num_threads, state[name], part.owned, own[name], part.owned)
                     put_rows(thread, num_threads, source, mentioned, mentioned, width, target)
                 else:
-                    _copy_share(thread, num_threads, source, target)
+                    copy_share(thread, num_threads, source, target)
 
     def _gather(self, thread: int, num_threads: int, state: dict[str, Any]) -> None:
         """Put one thread's share of the owners' values into the whole state."""
         for part, own in zip(self.parts, self.states, strict=True):
             vertices = part.owned if part.global_ids is None else part.global_ids[: part.num_owned]
             for name in self._copied(own, state):
-                _copy_rows(thread, num_threads, own[name], part.owned, state[name], vertices)
+                copy_rows(thread, num_threads, own[name], part.owned, state[name], vertices)
 
     def _copied(self, own: dict[str, Any], state: dict[str, Any]) -> list[str]:
         """Return the fields of vertices that are a device's own copies."""
@@ -188,19 +191,17 @@ class ManyDevices:
 
     def _together(self, runs: list[PhaseRun], shared: Shared) -> ManyRuns:
         """Return the runs of all devices as one."""
+        if runs[0].loaded.source.regroups:
+            return RegroupingRuns(runs, shared, self)
         return ManyRuns(runs, shared)
 
     def capture(self, runs: ManyRuns) -> Capture:
         """Return what is needed to go on with a run that came back between two supersteps."""
-        states = [run.state_by_name() for run in runs.runs]
-        fields = ((name, self._owned_values(name, states)) for name in self.vertex_names)
-        ids = np.concatenate([part.owned_ids for part in self.parts])
-        positions = [run.position() for run in runs.runs]
+        parts, states = zip(*((run.part, run.state_by_name()) for run in runs.members), strict=True)
+        fields = ((name, owned_values(name, parts, states)) for name in self.vertex_names)
+        ids = np.concatenate([part.owned_ids for part in parts])
+        positions = [run.position() for run in runs.members]
         return Capture(ids, fields, scalars_of(self.fields, states[0]), join_positions(positions))
-
-    def _owned_values(self, name: str, states: Sequence[dict[str, Any]]) -> np.ndarray:
-        """Return the owners' values of a field, one device's behind the other's."""
-        return np.concatenate([state[name][part.owned] for part, state in zip(self.parts, states, strict=True)])
 
     def _begin_worklists(
         self, code: LoadedPhase, phase: Phase, frontier: np.ndarray | None, allowances: Sequence[Allowance]
@@ -262,6 +263,11 @@ def scalars_of(fields: dict[str, Field], state: dict[str, Any]) -> dict[str, np.
     return {name: state[name] for name, declared in fields.items() if isinstance(declared, Scalar)}
 
 
+def owned_values(name: str, parts: Sequence[Subgraph], states: Sequence[dict[str, Any]]) -> np.ndarray:
+    """Return the owners' values of a field, one device's behind the other's."""
+    return np.concatenate([state[name][part.owned] for part, state in zip(parts, states, strict=True)])
+
+
 def join_positions(positions: Sequence[Position]) -> Position:
     """Return where several devices stand together; they agree on all but whose vertices are whose."""
     first = positions[0]
@@ -270,34 +276,3 @@ def join_positions(positions: Sequence[Position]) -> Position:
         frontier = np.concatenate([position.frontier for position in positions if position.frontier is not None])
     kept = [np.concatenate(pieces) for pieces in zip(*(position.kept for position in positions), strict=True)]
     return replace(first, frontier=frontier, kept=kept)
-
-
-def _copy_rows(
-    thread: int, num_threads: int, source: np.ndarray, source_rows: np.ndarray, target: np.ndarray,
-    target_rows: np.ndarray,
-) -> None:  # fmt: skip
-    """Copy one thread's share of ascending rows to as many others."""
-    if _is_segment(source_rows) and _is_segment(target_rows):
-        here, there = (slice(int(rows[0]), int(rows[-1]) + 1) for rows in (source_rows, target_rows))
-        _copy_share(thread, num_threads, _plain(source[here]), _plain(target[there]))
-    else:
-        put_rows(thread, num_threads, _plain(source), source_rows, target_rows, _width(source), _plain(target))
-
-
-def _is_segment(ascending: np.ndarray) -> bool:
-    return len(ascending) > 0 and int(ascending[-1]) - int(ascending[0]) == len(ascending) - 1
-
-
-def _copy_share(thread: int, num_threads: int, source: np.ndarray, target: np.ndarray) -> None:
-    """Copy one thread's share; NumPy's copy writes past the cache, which a compiled loop does not."""
-    share = slice(thread * len(source) // num_threads, (thread + 1) * len(source) // num_threads)
-    np.copyto(target[share], source[share])
-
-
-def _plain(array: np.ndarray) -> np.ndarray:
-    """Return an array's elements in a row, as numbers of their size: copying needs no other type."""
-    return array.reshape(-1).view(f"u{array.itemsize}")
-
-
-def _width(array: np.ndarray) -> int:
-    return array.shape[1] if array.ndim > 1 else 1

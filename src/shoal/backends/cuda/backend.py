@@ -39,7 +39,7 @@ class CUDABackend:
 
     def load(
         self, program: Program, phase: Phase, types: Types, direction: str, duplication: str | None,
-        load_balance: str, priority: str | None, deals: bool = False,
+        load_balance: str, priority: str | None, stealing: str = "none",
     ) -> LoadedPhase:  # fmt: skip
         """Write a phase for the types of a graph, or find it written; with ``duplication`` for several devices."""
         return load_phase(program, phase, types, direction, duplication, load_balance, priority)

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from shoal.backends.base import Reason
+from shoal.backends.base import Reason, Regrouping
 from shoal.backends.cuda.buffers import NUM_BITMAPS, NUM_PILES, TRACE_ROWS, BufferSizes, Kept, gathers, pushes
 from shoal.backends.cuda.device import Shard, num_words
 from shoal.backends.cuda.events import has_come
@@ -304,6 +304,11 @@ class PhaseRun:
     def thefts(self) -> np.ndarray:
         """Nothing: GPUs do not steal."""
         return np.zeros((1, 1), np.int64)
+
+    @property
+    def regroupings(self) -> list[Regrouping]:
+        """Nothing: every device keeps its part."""
+        return []
 
     def take_rows(self) -> list[list[np.ndarray]]:
         """Hand over the rows of the trace since the last time."""

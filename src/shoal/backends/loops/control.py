@@ -142,6 +142,9 @@ POSTED_NEEDED = 4
 POSTED_SLACK = 5
 POSTED_MET = 6  # on a GPU: how often the device has met others,
 POSTED_LEFT = 7  # and whether an advance by priority has left it anything
+# Where devices of a CPU may hand their parts over:
+POSTED_WORK = 6  # edges and vertices that the device had to do with in the superstep,
+POSTED_WORKED = 7  # and nanoseconds that it did not wait for others
 # Without supersteps there are, beside POSTED_LOWEST:
 POSTED_STATE = 0  # counts up as the device becomes idle (odd) and busy again
 POSTED_ITEMS_SENT = 3

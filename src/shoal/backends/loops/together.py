@@ -8,6 +8,7 @@ from typing import Any
 
 import numpy as np
 
+from shoal.backends.base import Regrouping
 from shoal.backends.loops import control as slot
 
 
@@ -39,6 +40,11 @@ class RunsTogether:
     def thefts(self) -> np.ndarray:
         """The edges that each device visited in the place of another, by their owner and who visited them."""
         return np.zeros((len(self.runs), len(self.runs)), np.int64)
+
+    @property
+    def regroupings(self) -> list[Regrouping]:
+        """Nothing: every device keeps its part."""
+        return []
 
     @property
     def peaks(self) -> list[int]:

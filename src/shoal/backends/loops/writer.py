@@ -85,6 +85,7 @@ class PhaseWriter:
     rules: list[tuple[str, Rule]] = field(default_factory=list)
     uses_in_edges: bool = False
     deals: bool = False  # devices may give vertices of their frontiers to one another
+    regroups: bool = False  # devices may hand their parts over for some supersteps
     partials: dict[str, np.dtype] = field(default_factory=dict)  # by scalar
     mailed: dict[str, None] = field(default_factory=dict)  # fields that are sent, in order
     remembered: dict[str, None] = field(default_factory=dict)  # fields whose values before an operator are kept

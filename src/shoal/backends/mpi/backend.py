@@ -92,11 +92,11 @@ class MPIBackend:
 
     def load(
         self, program: Program, phase: Phase, types: Types, direction: str, duplication: str | None,
-        load_balance: str, priority: str | None, deals: bool = False,
+        load_balance: str, priority: str | None, stealing: str = "none",
     ) -> LoadedPhase:  # fmt: skip
         """Compile a phase for the types of a graph, or find it compiled."""
         found = find_fleet().do(
-            lambda: self._cpu.load(program, phase, types, direction, duplication, load_balance, priority, deals)
+            lambda: self._cpu.load(program, phase, types, direction, duplication, load_balance, priority, stealing)
         )
         find_fleet().do(compile_meetings)
         return found

@@ -12,11 +12,13 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from shoal.backends.base import DEALS, REGROUPS
 from shoal.backends.cpu.generator.adjacency import write_intersect, write_tally
 from shoal.backends.cpu.generator.advance import write_advance
 from shoal.backends.cpu.generator.exchange import write_exchanges, write_preparation
 from shoal.backends.cpu.generator.signature import (
     DEAL_PARAMETERS,
+    GROUP_PARAMETERS,
     LIST_PARAMETERS,
     LOOP_PARAMETERS,
     SCRATCH_PARAMETERS,
@@ -55,6 +57,7 @@ from shoal.backends.cpu.kernels.adjacency import LISTS_PIECE, first_slot, next_s
 from shoal.backends.cpu.kernels.advance import AHEAD, EDGES_AHEAD, PULL_CHUNK
 from shoal.backends.cpu.kernels.dealing import *
 from shoal.backends.cpu.kernels.exchange import *
+from shoal.backends.cpu.kernels.grouping import *
 from shoal.backends.cpu.kernels.ordered import *
 from shoal.backends.cpu.kernels.vertices import BLOCK, num_blocks
 '''
@@ -86,22 +89,30 @@ class PhaseSource:
     is_asynchronous: bool = False  # there are no supersteps
     has_priority: bool = False  # what is visited next without them goes by priority
     deals: bool = False  # devices may give vertices of their frontiers to one another
+    regroups: bool = False  # devices may hand their parts over for some supersteps
     carried: tuple[tuple[str, ...], ...] = ()  # fields whose values the items of each exchange have
+
+    @property
+    def steals(self) -> bool:
+        """Whether devices may visit edges of vertices that the partition gives to others."""
+        return self.deals or self.regroups
 
 
 def write_phase(
     recording: Recording, phase: Phase, dtypes: dict[str, np.dtype], *, is_weighted: bool, title: str,
-    duplication: str | None = None, deals: bool = False,
+    duplication: str | None = None, stealing: str = "none",
 ) -> PhaseSource:  # fmt: skip
     """Return the source of the module for one phase; ``dtypes`` are the types of the program's fields.
 
-    With ``duplication`` the loop is one of several, each on a device of its own; with ``deals`` they may give vertices
-    of their frontiers to one another, where a rule allows it.
+    With ``duplication`` the loop is one of several, each on a device of its own; with ``stealing`` they may give
+    vertices of their frontiers to one another, or hand over their parts, where the rules allow it.
     """
     is_renumbered = duplication == "one-hop"
     flow = Flow(recording, phase, None if duplication is None else Sharing(recording, phase), is_renumbered)
     writer = PhaseWriter(flow, phase, recording.fields, dtypes, is_weighted)
-    writer.deals = deals and any(map(flow.sharing.is_dealt, range(len(flow.operators)))) if flow.sharing else False
+    if flow.sharing is not None:
+        writer.deals = stealing in DEALS and any(map(flow.sharing.is_dealt, range(len(flow.operators))))
+        writer.regroups = stealing in REGROUPS and flow.sharing.reason_to_keep is None
     lines = _superstep(writer)
     write_finish(writer)
     swaps = [op.into for op in recording.operators if op.kind == "swap"]
@@ -109,7 +120,8 @@ def write_phase(
     text = HEADER.format(title=title) + "\n\n" + "\n\n\n".join([*writer.parts, loop]) + "\n"
     return PhaseSource(
         text, rule_lines(text, writer.rules), flow, writer.uses_in_edges, recording.uses_weights, writer.partials,
-        swaps, tuple(writer.mailed), tuple(writer.remembered), deals=writer.deals, carried=tuple(writer.carried),
+        swaps, tuple(writer.mailed), tuple(writer.remembered), deals=writer.deals, regroups=writer.regroups,
+        carried=tuple(writer.carried),
     )  # fmt: skip
 
 
@@ -143,7 +155,10 @@ def _superstep(writer: PhaseWriter) -> list[str]:
     pending += [f"store(control, {flow.output_counter(operator)}, 0)" for operator in flow.regions]
     shared = ["world"] if writer.sharing is not None else []
     state = tail([*writer.state(writer.phase.until), *shared])
-    return [*lines, *join([*pending, f"finish(control, trace, levels, knobs, queue, indptr{state})"])]
+    end = [f"finish(control, trace, levels, knobs, queue, indptr{state})"]
+    if writer.regroups:
+        end = ["post_work(control, world, group)", *end, "weigh_groups(control, world, group)"]
+    return [*lines, *join([*pending, *end])]
 
 
 def _list_everything(writer: PhaseWriter) -> str:
@@ -188,6 +203,7 @@ def loop_parameters(writer: PhaseWriter) -> list[str]:
     if flow.intersects:
         names += LIST_PARAMETERS
     names += [*SHARD_PARAMETERS, *(DEAL_PARAMETERS if writer.deals else ())]
+    names += GROUP_PARAMETERS if writer.regroups else ()
     return [*names, *map(mail_name, writer.mailed), *map(earlier_name, writer.remembered),
             *map(posted_name, writer.partials)]  # fmt: skip
 

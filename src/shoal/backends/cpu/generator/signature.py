@@ -27,6 +27,8 @@ SHARD_PARAMETERS = (
 
 #: And behind those, of one whose devices give vertices to one another: see `shoal.backends.cpu.kernels.dealing`.
 DEAL_PARAMETERS = ("deals",)
+#: Of one whose devices may hand their parts over: see `shoal.backends.cpu.kernels.grouping`.
+GROUP_PARAMETERS = ("group",)
 
 #: Parameters of a loop without supersteps, before the program's fields: see `shoal.backends.cpu.worklist_run`.
 WORK_PARAMETERS = ("control", "indptr", "indices", "weights", "blocks", "links", "bins", "waiting", "spill", "found")
@@ -88,6 +90,6 @@ def numba_signature(
         behind += [array(np.int64, readonly=True), array(vertex, readonly=True)]
     shared = [words, devices, ids, ids, ids, table, devices, ids, array(vertex), bitmap, bitmap, table, table, table,
               table, array(edge, readonly=True), bitmap, array(vertex)]  # fmt: skip
-    shared += [words] * source.deals
+    shared += [words] * source.deals + [array(np.float64)] * source.regroups
     carried = [values(name) for name in (*source.mailed, *source.remembered)]
     return types.void(*fixed, *own, *partials, *behind, *shared, *carried, *partials)
