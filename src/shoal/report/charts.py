@@ -23,7 +23,7 @@ from shoal.report.figures import (
     superstep_axis,
     time_unit,
 )
-from shoal.report.kinds import WORK, measured_kinds, seconds_of
+from shoal.report.kinds import measured_kinds, seconds_of, working_seconds
 from shoal.report.timeline import draw_timeline
 from shoal.report.trace import RunTrace
 
@@ -106,7 +106,7 @@ def draw_load(trace: RunTrace) -> Chart | None:
     if trace.num_devices == 1 or not trace.supersteps:
         return None
     edges = trace.column("edges_visited").sum(axis=0)
-    seconds = seconds_of(trace, WORK).sum(axis=0)
+    seconds = working_seconds(trace).sum(axis=0)
     scale, unit = time_unit(float(seconds.max()))
     figure = make_bars(
         trace.num_devices,

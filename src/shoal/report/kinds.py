@@ -48,6 +48,11 @@ def measured_kinds(trace: RunTrace) -> list[Kind]:
     return [kind for kind in KINDS if kind.key is None or trace.column(kind.key).any()]
 
 
+def working_seconds(trace: RunTrace) -> np.ndarray:
+    """Return the seconds spent along edges, whosever they are, by superstep and device."""
+    return seconds_of(trace, WORK) + seconds_of(trace, STEAL)
+
+
 def seconds_of(trace: RunTrace, kind: Kind) -> np.ndarray:
     """Return the seconds of one kind, by superstep and device."""
     if kind.key is not None:

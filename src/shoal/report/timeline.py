@@ -14,7 +14,7 @@ import numpy as np
 
 from shoal.report.aggregation import has_a_bar_each, shares_over_time
 from shoal.report.figures import Chart, Figure, format_seconds, make_figure, packed, time_unit
-from shoal.report.kinds import IDLE, STEAL, WORK, Kind, measured_kinds, seconds_of
+from shoal.report.kinds import IDLE, STEAL, WORK, Kind, measured_kinds, seconds_of, working_seconds
 from shoal.report.trace import RunTrace
 
 _CAPTION = (
@@ -68,7 +68,7 @@ def _lane_name(device: int) -> str:
 
 def _draw_shares(trace: RunTrace, scale: float, lane: int) -> tuple[list[dict[str, Any]], str]:
     """Return an image: the share of time at work by device and slice of time."""
-    edges, shares = shares_over_time(trace, seconds_of(trace, WORK))
+    edges, shares = shares_over_time(trace, working_seconds(trace))
     colors = [[0, IDLE.color], [0.5, "#e4e7eb"], [1, WORK.color]]
     image = {
         "type": "heatmap", "x0": float((edges[0] + edges[1]) / 2 * scale), "dx": float(edges[1] * scale),
