@@ -69,7 +69,7 @@ class _Reader:
 
     def _explain(self, status: int, token: bytes) -> str:
         if status == kernels.OUT_OF_RANGE:
-            return f"vertex id {token.decode()} is out of range; allowed: 1 to {self.layout.last_id}"
+            return f"vertex id {token.decode('utf-8', 'replace')} is out of range; allowed: 1 to {self.layout.last_id}"
         if status == kernels.NO_WEIGHT:
             return "the last neighbour has no weight"
         if status == kernels.BAD_WEIGHT:
