@@ -45,6 +45,7 @@ from shoal.program import Constant, Phase, Program, Scalar, Vertex, add, bit_or,
 from shoal.progress import Progress, observe
 from shoal.rules import atomic, rule
 from shoal.run import run
+from shoal.sharding.partition_files import partition_files
 
 if TYPE_CHECKING:
     from shoal import model
@@ -99,6 +100,7 @@ __all__ = [
     "model",
     "observe",
     "pagerank",
+    "partition_files",
     "place",
     "read",
     "reduce",

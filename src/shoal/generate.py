@@ -289,7 +289,7 @@ class _Options:
     def draw(self, kernel: str, num_edges: int, *args: Any) -> Graph:
         """Let a kernel fill the endpoints of the edges and make the graph of them."""
         src, dst = np.empty(num_edges, self.vertex_dtype), np.empty(num_edges, self.vertex_dtype)
-        self.run(kernel, num_edges, src, dst, *args)
+        self.run(kernel, num_edges, src, dst, *args, 0)
         return Graph.from_edges(
             src,
             dst,

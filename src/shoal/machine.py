@@ -25,6 +25,19 @@ def memory_bytes() -> int:
     return os.sysconf("SC_PHYS_PAGES") * os.sysconf("SC_PAGE_SIZE")
 
 
+def anonymous_memory_bytes() -> int:
+    """Return the memory that this process has to itself: what it allocated, and no pages of files."""
+    try:
+        with open("/proc/self/status", encoding="ascii") as lines:
+            return next(int(line.split()[1]) * 1024 for line in lines if line.startswith("RssAnon:"))
+    except (OSError, StopIteration):
+        import resource
+        import sys
+
+        peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
+        return peak if sys.platform == "darwin" else peak * 1024
+
+
 def format_bytes(count: int) -> str:
     """Return a number of bytes in the unit that suits it."""
     amount = float(count)
