@@ -16,6 +16,7 @@ from shoal.commands.options import ReadingOptions, RunOptions
 from shoal.commands.result_files import check_output, write_result
 from shoal.errors import OutOfMemoryError
 from shoal.graph import Graph
+from shoal.io.shards import is_shards
 from shoal.labels import names_of
 from shoal.machine import available_memory_bytes, format_bytes
 from shoal.memory import estimate_memory
@@ -66,14 +67,12 @@ def run_algorithm(
     with display.stages(run.quiet) as begin:
         begin(f"reading {path}")
         started = time.perf_counter()
-        graph = reading.read(path)
+        there, graph = _open(path, reading, run)
         load_seconds = time.perf_counter() - started
         arguments = choose(graph) | strategies
         _check_memory(graph, algorithm, arguments)
         begin(f"running {algorithm}" + (" and checking the result" if run.validate else ""))
-        there: Graph | shoal.Placed = graph
-        if run.shards is not None:
-            there = shoal.place(graph, run.devices, shards=run.shards)
+        if isinstance(there, shoal.Placed):
             arguments["devices"] = there.devices
         result = ALGORITHMS[algorithm](there, **arguments, validate=run.validate, report=run.report)
         logger.info("%s: %s", algorithm, result.stats)
@@ -87,6 +86,18 @@ def run_algorithm(
         )
     elif not run.quiet:
         _print_result(algorithm, path, result, load_seconds, run)
+
+
+def _open(path: str, reading: ReadingOptions, run: RunOptions) -> tuple[Graph | shoal.Placed, Graph]:
+    """Return what an algorithm is to run on, and the graph, or what stands for it, of a file or a folder of shards."""
+    if is_shards(path):
+        reading.refuse_for_shards()
+        placed = shoal.open_shards(path, run.devices)
+        return placed, placed.graph
+    graph = reading.read(path)
+    if run.shards is None:
+        return graph, graph
+    return shoal.place(graph, run.devices, shards=run.shards), graph
 
 
 def _check_memory(graph: Graph, algorithm: str, arguments: dict[str, Any]) -> None:

@@ -45,6 +45,12 @@ class AbsentArray:
     __hash__ = object.__hash__
 
 
+def place_of(graph: Graph) -> str | None:
+    """Return where the edges of an outline are; None of a graph that has its edges."""
+    indices: Any = graph.indices
+    return indices.place if isinstance(indices, AbsentArray) else None
+
+
 def facts_of(graph: Graph) -> dict[str, Any]:
     """Return what an outline of a graph says of its edges."""
     weights = graph.weights

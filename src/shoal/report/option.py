@@ -10,7 +10,7 @@ import functools
 from collections.abc import Callable
 from typing import Any, TypeVar, cast
 
-from shoal.errors import ArgumentError
+from shoal.errors import ArgumentError, WholeGraphError
 
 _Call = TypeVar("_Call", bound=Callable[..., Any])
 
@@ -21,10 +21,13 @@ def reported(call: _Call) -> _Call:
     @functools.wraps(call)
     def run(*arguments: Any, **options: Any) -> Any:
         report = options.pop("report", None)
-        if report is None:
-            return call(*arguments, **options)
-        check_report(report, options.get("stats", "full"))
-        result = call(*arguments, **options)
+        try:
+            if report is None:
+                return call(*arguments, **options)
+            check_report(report, options.get("stats", "full"))
+            result = call(*arguments, **options)
+        except WholeGraphError as error:
+            raise WholeGraphError(f"{call.__name__} {error}") from None
         from shoal.report.targets import write_target
 
         write_target(_record(call, arguments, options, result), "report", report)
