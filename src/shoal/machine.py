@@ -101,6 +101,18 @@ def count_ranks(asked: str = "devices='mpi'") -> int:
     return import_mpi(asked).COMM_WORLD.size
 
 
+#: What launchers tell a process, by their own names: its rank, and how many ranks there are.
+_LAUNCHERS = (("OMPI_COMM_WORLD_RANK", "OMPI_COMM_WORLD_SIZE"), ("PMI_RANK", "PMI_SIZE"))
+
+
+def launched_as() -> tuple[int, int]:
+    """Return the rank of this process and the number of ranks, as its launcher says: 0 of 1 without one."""
+    for rank, size in _LAUNCHERS:
+        if os.environ.get(rank, "").isdigit() and os.environ.get(size, "").isdigit():
+            return int(os.environ[rank]), int(os.environ[size])
+    return 0, 1
+
+
 def open_peer_access(here: int, there: int) -> bool:
     """Return whether one GPU reaches the memory of another directly, and let it."""
     cuda = import_cupy().cuda

@@ -14,6 +14,7 @@ import numpy as np
 from shoal.config import DEFAULT, RESOLVED, RunConfig, parse_devices
 from shoal.errors import ArgumentError, check_integer
 from shoal.graph import Graph
+from shoal.machine import launched_as
 
 
 @dataclass(frozen=True)
@@ -78,7 +79,7 @@ class Placed:
         self._check_parts_can_be_made(duplication, with_in_edges)
         from shoal.strategies.duplication import build_parts
 
-        devices = self._make_devices()
+        devices = self.make_devices()
         here = [device.is_here for device in devices]
         parts = build_parts(self.graph, self.owner, duplication, here, with_in_edges=with_in_edges)
         return tuple(device.place(self.graph, part) for device, part in zip(devices, parts, strict=True))
@@ -98,9 +99,10 @@ class Placed:
                             "--in-edges writes them, too")  # fmt: skip
 
     def _as_shards(self, parts: list[Any]) -> tuple[Any, ...]:
-        return tuple(device.place(self.graph, part) for device, part in zip(self._make_devices(), parts, strict=True))
+        return tuple(device.place(self.graph, part) for device, part in zip(self.make_devices(), parts, strict=True))
 
-    def _make_devices(self) -> Sequence[Any]:
+    def make_devices(self) -> Sequence[Any]:
+        """Return the devices, of all processes; these must ask together."""
         from shoal.backends import find_backend
 
         spec = parse_devices(self.devices)
@@ -178,7 +180,8 @@ def open_shards(path: str | os.PathLike[str], devices: str = DEFAULT.devices) ->
     Parameters
     ----------
     path : what ``shoal partition --output`` or `shoal.partition_files` wrote
-    devices : as many as the folder has parts: ``"mpi"`` for the ranks of an MPI job; ``"auto"`` for ``"cpu:N"``
+    devices : as many as the folder has parts: ``"mpi"`` for the ranks of an MPI job; ``"auto"`` for these in a job,
+        and ``"cpu:N"`` elsewhere
 
     Examples
     --------
@@ -195,17 +198,25 @@ def open_shards(path: str | os.PathLike[str], devices: str = DEFAULT.devices) ->
     manifest, graph, owner = open_outline(folder)
     count = manifest.num_devices
     if devices == "auto":
-        devices = "cpu" if count == 1 else f"cpu:{count}"
+        devices = _devices_for(count)
     asked = parse_devices(devices).num_devices
     if asked != count:
         raise ArgumentError(f"devices={devices!r} are {asked}, and {folder} has the parts of {count}; there must be as "
                             "many: start as many ranks, or partition again")  # fmt: skip
     placed = Placed(graph, devices, count, manifest.partition, manifest.duplication, owner)
     if count > 1:
-        here = [device.is_here for device in placed._make_devices()]
+        here = [device.is_here for device in placed.make_devices()]
         parts = open_parts(folder, manifest, owner, here)
         placed.keep_parts(manifest.duplication, parts, with_in_edges=manifest.has_in_edges)
     return placed
+
+
+def _devices_for(count: int) -> str:
+    """Return the devices of this machine, or of the MPI job that this process was launched in, for so many parts."""
+    num_ranks = launched_as()[1]
+    if num_ranks == 1:
+        return "cpu" if count == 1 else f"cpu:{count}"
+    return f"mpi:cpu:{count // num_ranks}" if count % num_ranks == 0 and count > num_ranks else "mpi"
 
 
 def placed_for(graph: Graph | Placed, config: RunConfig) -> Placed:

@@ -6,16 +6,18 @@ from __future__ import annotations
 import logging
 import time
 from collections.abc import Callable
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
 
 import shoal
-from shoal.commands import display
+from shoal.commands import display, ranks
 from shoal.commands.options import ReadingOptions, RunOptions
 from shoal.commands.result_files import check_output, write_result
 from shoal.errors import OutOfMemoryError
 from shoal.graph import Graph
+from shoal.io.files import check_new_folder
 from shoal.io.shards import is_shards
 from shoal.labels import names_of
 from shoal.machine import available_memory_bytes, format_bytes
@@ -60,10 +62,23 @@ logger = logging.getLogger("shoal")
 def run_algorithm(
     algorithm: str, path: str, reading: ReadingOptions, run: RunOptions, choose: Callable[[Graph], dict[str, Any]]
 ) -> None:
-    """Run ``algorithm`` on a graph file; ``choose`` gives its arguments, given the graph."""
+    """Run ``algorithm`` on a graph file or a folder of shards; ``choose`` gives its arguments, given the graph."""
+    with ranks.telling():
+        _run_algorithm(algorithm, path, reading, run, choose)
+
+
+def _run_algorithm(
+    algorithm: str, path: str, reading: ReadingOptions, run: RunOptions, choose: Callable[[Graph], dict[str, Any]]
+) -> None:
     strategies = run.strategies()
-    check_output(run.output)
+    is_dataset = is_shards(path) and ranks.writes_dataset(run.output, run.gather)
+    if is_dataset:
+        check_new_folder("output", str(run.output))
+    else:
+        check_output(run.output)
     check_report(run.report, run.stats)
+    if not ranks.is_first():  # one of a job speaks for all
+        run = replace(run, quiet=True, json=False, report=None)
     with display.stages(run.quiet) as begin:
         begin(f"reading {path}")
         started = time.perf_counter()
@@ -79,7 +94,10 @@ def run_algorithm(
         logger.debug("%s ran with %s", algorithm, result.stats.config)
         if run.output is not None:
             begin(f"writing {run.output}")
-            write_result(result, run.output)
+            if is_dataset and isinstance(there, shoal.Placed):
+                ranks.write_dataset(result, run.output, there)
+            elif ranks.is_first():
+                write_result(result, run.output)
     if run.json:
         display.print_json(
             {"result": result.named_summary(), "stats": result.stats.to_dict(), "load_seconds": load_seconds}

@@ -180,6 +180,12 @@ class RunOptions:
         str | None,
         typer.Option(metavar="FILE", help="Write the result: .parquet, .csv or .npz.", rich_help_panel=_OUTPUT),
     ] = None
+    gather: Annotated[
+        bool,
+        typer.Option(
+            "--gather", help="On ranks: write one file, not a folder of each rank's.", rich_help_panel=_OUTPUT
+        ),
+    ] = False
     report: Annotated[
         str | None,
         typer.Option(

@@ -15,7 +15,7 @@ from shoal.errors import ArgumentError, check_choice, check_integer
 from shoal.graph import Graph
 from shoal.io.files import check_new_folder
 from shoal.io.shards import write_shards
-from shoal.sharding.partition_files import DEFAULT_MEMORY, partition_files
+from shoal.sharding.partition_files import DEFAULT_DUPLICATION, DEFAULT_MEMORY, partition_files
 from shoal.strategies.duplication import DUPLICATIONS, build_subgraphs, describe_partition
 from shoal.strategies.partition import MAX_DEVICES, PARTITIONERS, partition_graph
 
@@ -43,7 +43,7 @@ def partition(
         str | None, typer.Option(metavar="DIR", help="Write the devices' parts into a new folder; of one partition.")
     ] = None,
     duplication: Annotated[
-        str | None, typer.Option(help=f"Vertices copied into a part: {' or '.join(DUPLICATIONS)} (default).")
+        str | None, typer.Option(help=f"Vertices copied into a part: {' or '.join(DUPLICATIONS)}.")
     ] = None,
     in_edges: Annotated[bool, typer.Option("--in-edges", help="Write incoming edges too.")] = False,
     memory: Annotated[
@@ -61,7 +61,7 @@ def partition(
     check_integer("seed", seed, 0, 2**64 - 1)
     if memory is not None or len(paths) > 1:
         options = {"partition": _DEFAULT_STREAMED if partition == _ALL else partition, "partition_seed": seed,
-                   "duplication": duplication or _DEFAULT_DUPLICATION, "in_edges": in_edges,
+                   "duplication": duplication or DEFAULT_DUPLICATION, "in_edges": in_edges,
                    "memory": memory or DEFAULT_MEMORY, "num_vertices": num_vertices}  # fmt: skip
         _partition_streamed(paths, devices, output, options | vars(reading), json, quiet)
         return

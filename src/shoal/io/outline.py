@@ -40,9 +40,14 @@ class AbsentArray:
             "without validate, or the graph itself in place of its shards"
         )
 
-    __array__ = __getitem__ = __iter__ = __eq__ = __ne__ = __lt__ = _refuse  # type: ignore[assignment]
-    astype = sum = min = max = _refuse
+    __array__ = __getitem__ = __iter__ = __eq__ = __ne__ = __lt__ = __gt__ = _refuse  # type: ignore[assignment]
     __hash__ = object.__hash__
+
+    def __getattr__(self, name: str) -> Any:
+        """Refuse what only an array can do; protocols of Python and NumPy are asked for, and are not there."""
+        if name.startswith("__"):
+            raise AttributeError(name)
+        self._refuse()
 
 
 def place_of(graph: Graph) -> str | None:

@@ -17,6 +17,7 @@ from shoal.strategies.duplication import DUPLICATIONS
 from shoal.strategies.partition import MAX_DEVICES
 
 DEFAULT_MEMORY = "2GiB"
+DEFAULT_DUPLICATION = "all"
 
 
 def partition_files(
@@ -27,7 +28,7 @@ def partition_files(
     memory: int | str = DEFAULT_MEMORY,
     partition: Any = "segment",
     partition_seed: int = 0,
-    duplication: str = "one-hop",
+    duplication: str = DEFAULT_DUPLICATION,
     in_edges: bool = False,
     format: str | None = None,
     **reading: Any,
@@ -42,7 +43,8 @@ def partition_files(
     output : a folder that is not there yet, or empty; it appears when it is complete
     memory : what the process may take, in all: bytes, or a number with a unit as ``"2GiB"``
     partition : ``"segment"``, ``"random"``, or an array with the device of each vertex
-    duplication : which vertices are copied into a part: ``"one-hop"`` or ``"all"``
+    duplication : which vertices are copied into a part: ``"all"``, which every algorithm can do with, or ``"one-hop"``,
+        those its edges mention, which takes less memory where rules look at neighbours only
     in_edges : write the incoming edges, too; of an undirected graph they are there anyway
     **reading : ``directed``, ``weighted``, ``num_vertices``, ``deduplicate``, ``drop_self_loops`` and the columns, as
         `shoal.read` has them
