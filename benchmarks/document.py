@@ -32,6 +32,7 @@ PAGES = (ROOT / "docs" / "performance.md", ROOT / "docs" / "model.md", ROOT / "R
 TABLES = (
     "comparison", "summary", "user_program", "devices", "asynchronous", "gpu", "gpu_user_program", "gpu_many",
     "gpu_asynchronous", "memory", "startup", "cost_training", "cost_inference", "model_stealing", "model_validation",
+    "partitioning",
 )  # fmt: skip
 NOT_MEASURED = ["Not measured yet: see `benchmarks/README.md`."]
 _BLOCK = re.compile(r"(<!-- table: begin (\w+) -->\n).*?(<!-- table: end -->)", re.DOTALL)

@@ -19,9 +19,9 @@ from scipy.sparse import coo_array
 import graphs
 import shoal
 from command_line import assert_refused, run
-from processes import SOURCES
+from processes import SOURCES, run_script
 from shoal.errors import ArgumentError, FileFormatError, OutOfMemoryError
-from shoal.io.shards import read_shards
+from shoal.io.shards import read_shards, write_shards
 from shoal.sharding import external_sort, part_files, stages
 from shoal.sharding.budget import Budget
 from shoal.sharding.request import STREAMED
@@ -238,3 +238,104 @@ def test_rows_and_ids_that_no_file_may_have(tmp_path):
     with pytest.raises(ArgumentError, match="partition is a function"):
         shoal.partition_files(tmp_path / "far.parquet", tmp_path / "parts", 2, partition=lambda graph, count: None)
     assert sorted(os.listdir(tmp_path)) == ["far.parquet", "negative.parquet"]
+
+
+# Runs on shards without the graph
+
+
+@pytest.fixture(scope="module", params=["undirected", "directed"])
+def shards(request, tmp_path_factory):
+    """A graph and the folder of its parts."""
+    folder = tmp_path_factory.mktemp(request.param)
+    graph = graphs.random_graph(80, 500, seed=6, directed=request.param == "directed", weights="int32", skew=2.0)
+    shoal.write(graph, folder / "graph.parquet")
+    shoal.partition_files(folder / "graph.parquet", folder / "parts", 3, in_edges=True)
+    return graph, folder / "parts"
+
+
+RUNS = {
+    "bfs": lambda graph: shoal.bfs(graph, 3).distance,
+    "batch": lambda graph: shoal.bfs(graph, [3, 5]).distance,
+    "sssp": lambda graph: shoal.sssp(graph, 3).distance,
+    "components": lambda graph: shoal.connected_components(graph).label,
+    "pagerank": lambda graph: shoal.pagerank(graph).rank,
+}
+
+
+@pytest.mark.parametrize("name", RUNS)
+def test_algorithms_run_on_shards_without_the_graph(shards, name):
+    graph, folder = shards
+    placed = shoal.open_shards(folder)
+    assert (placed.devices, placed.graph.num_edges, placed.graph.max_degree) == (
+        "cpu:3",
+        graph.num_edges,
+        graph.max_degree,
+    )
+    np.testing.assert_allclose(RUNS[name](placed), RUNS[name](graph), rtol=1e-12)
+
+
+REFUSED = {
+    "bfs": lambda graph: shoal.bfs(graph, 3, validate=True),
+    "pagerank": lambda graph: shoal.pagerank(graph, weighted=True),
+    "core_number": lambda graph: shoal.core_number(graph),
+    "triangles": lambda graph: shoal.triangles(graph),
+}
+
+
+@pytest.mark.parametrize("name", REFUSED)
+def test_what_needs_the_whole_graph_says_so(tmp_path, name):
+    shoal.write(graphs.random_graph(80, 500, seed=6, weights="int32"), tmp_path / "graph.parquet")
+    shoal.partition_files(tmp_path / "graph.parquet", tmp_path / "parts", 2)
+    with pytest.raises(ArgumentError, match=f"^{name} needs the .* of the whole graph, and of {tmp_path}/parts"):
+        REFUSED[name](shoal.open_shards(tmp_path / "parts"))
+
+
+def test_what_the_parts_do_not_have_is_refused(tmp_path):
+    shoal.write(graphs.random_graph(80, 500, seed=6, directed=True), tmp_path / "graph.parquet")
+    shoal.partition_files(tmp_path / "graph.parquet", tmp_path / "parts", 2)
+    with pytest.raises(ArgumentError, match="parts without incoming edges, which this run looks at"):
+        shoal.pagerank(shoal.open_shards(tmp_path / "parts"))
+    with pytest.raises(ArgumentError, match=r"devices='cpu:3' are 3, and .* has the parts of 2"):
+        shoal.open_shards(tmp_path / "parts", devices="cpu:3")
+    with pytest.raises(FileFormatError, match=r"manifest.json: cannot be read"):
+        shoal.open_shards(tmp_path)
+
+
+def test_the_parts_of_one_device_are_the_graph(tmp_path):
+    graph = graphs.random_graph(80, 500, seed=6, directed=True, weights="int32")
+    shoal.write(graph, tmp_path / "graph.parquet")
+    shoal.partition_files(tmp_path / "graph.parquet", tmp_path / "parts", 1, in_edges=True)
+    placed = shoal.open_shards(tmp_path / "parts")
+    assert placed.devices == "cpu"
+    assert placed.graph == graph
+    assert placed.graph.reverse() == graph.reverse()
+    assert shoal.triangles(placed.graph.symmetrized()).total == shoal.triangles(graph.symmetrized()).total
+
+
+def test_names_of_vertices_stay(tmp_path):
+    graph = shoal.Graph.from_edges([0, 1], [1, 2], labels=["a", "b", "c"])
+    parts = build_subgraphs(graph, [0, 0, 1], 2, "all", with_in_edges=True)
+    write_shards(tmp_path / "parts", graph, parts, "array", "all")
+    placed = shoal.open_shards(tmp_path / "parts")
+    assert placed.graph.vertex("c") == 2
+    assert shoal.bfs(placed, 0).named_columns()["vertex"].to_pylist() == ["a", "b", "c"]
+
+
+def test_edges_stay_on_disk(tmp_path):
+    """A graph that is mostly edges takes a small part of them in memory; in a process of its own."""
+    ends = np.random.default_rng(1).integers(0, 2000, (2, 5_000_000), np.int32)
+    pq.write_table(pa.table({"src": ends[0], "dst": ends[1]}), tmp_path / "graph.parquet")
+    shoal.partition_files(tmp_path / "graph.parquet", tmp_path / "parts", 1, num_vertices=2000)
+    (tmp_path / "rank.py").write_text(
+        "import sys, shoal\n"
+        "from shoal.machine import anonymous_memory_bytes\n"
+        "shoal.pagerank(shoal.generate.rmat(15), iterations=1)  # loads what is compiled\n"
+        "before = anonymous_memory_bytes()\n"
+        "result = shoal.pagerank(shoal.open_shards(sys.argv[1]), iterations=3)\n"
+        "print(anonymous_memory_bytes() - before, result.graph.nbytes)\n"
+    )
+    status, output, errors = run_script(tmp_path / "rank.py", str(tmp_path / "parts"))
+    assert status == 0, errors
+    taken, edge_bytes = map(int, output.split())
+    assert edge_bytes > 4 * 9_900_000
+    assert taken < edge_bytes / 4
