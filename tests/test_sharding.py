@@ -20,10 +20,12 @@ import graphs
 import shoal
 from command_line import assert_refused, run
 from processes import SOURCES, run_script
+from shoal import generate
 from shoal.errors import ArgumentError, FileFormatError, OutOfMemoryError
 from shoal.io.shards import read_shards, write_shards
 from shoal.sharding import external_sort, part_files, stages
 from shoal.sharding.budget import Budget
+from shoal.sharding.partition_files import partition_pieces
 from shoal.sharding.request import STREAMED
 from shoal.strategies.duplication import DUPLICATIONS, build_subgraphs
 from shoal.strategies.partition import partition_graph
@@ -91,7 +93,8 @@ def test_rows_are_what_scipy_makes_of_the_same_edges(tmp_path, is_directed):
         table = pa.table({"src": src[piece], "dst": dst[piece], "weight": weights[piece]})
         pq.write_table(table, tmp_path / f"{number}.parquet", row_group_size=500)
     paths = [tmp_path / f"{number}.parquet" for number in range(3)]
-    shoal.partition_files(paths, tmp_path / "parts", 3, directed=is_directed, num_vertices=300, in_edges=True)
+    options = {"directed": is_directed, "num_vertices": 300, "in_edges": True, "duplication": "one-hop"}
+    shoal.partition_files(paths, tmp_path / "parts", 3, **options)
     matrix = coo_array((weights, (src, dst)), shape=(300, 300)).tocsr()  # sums the weights of parallel edges
     if not is_directed:
         loops = coo_array((np.where(src == dst, weights, 0), (src, dst)), shape=(300, 300)).tocsr()
@@ -115,7 +118,8 @@ def test_ids_with_gaps_are_numbered_as_read_numbers_them(tmp_path, suffix):
         np.savetxt(tmp_path / "edges.txt", ends.T, "%d")
     else:
         pq.write_table(pa.table({"src": ends[0], "dst": ends[1]}), tmp_path / "edges.parquet")
-    shoal.partition_files(tmp_path / f"edges.{suffix}", tmp_path / "parts", 2, directed=True, in_edges=True)
+    options = {"directed": True, "in_edges": True, "duplication": "one-hop"}
+    shoal.partition_files(tmp_path / f"edges.{suffix}", tmp_path / "parts", 2, **options)
     whole = shoal.read(tmp_path / f"edges.{suffix}", directed=True)
     assert whole.labels is not None
     assert_parts_of(tmp_path / "parts", whole, 2, "segment", "one-hop")
@@ -238,6 +242,32 @@ def test_rows_and_ids_that_no_file_may_have(tmp_path):
     with pytest.raises(ArgumentError, match="partition is a function"):
         shoal.partition_files(tmp_path / "far.parquet", tmp_path / "parts", 2, partition=lambda graph, count: None)
     assert sorted(os.listdir(tmp_path)) == ["far.parquet", "negative.parquet"]
+
+
+# Drawn graphs
+
+
+@pytest.mark.usefixtures("small_pieces")
+@pytest.mark.parametrize("is_directed", [False, True])
+@pytest.mark.parametrize("weights", [None, (1, 9), "float32"])
+def test_the_parts_of_a_drawn_graph_are_those_of_the_graph(tmp_path, monkeypatch, is_directed, weights):
+    monkeypatch.setattr(generate, "PIECE_EDGES", 1000)
+    drawings = ((generate.rmat, generate.rmat_pieces, {"scale": 8}),
+                (generate.uniform, generate.uniform_pieces, {"num_vertices": 100, "num_edges": 2500}))  # fmt: skip
+    for make, pieces, options in drawings:
+        options = options | {"directed": is_directed, "weights": weights, "seed": 7}
+        folder = tmp_path / make.__name__
+        partition_pieces(pieces(**options), folder, 3, in_edges=True)
+        assert_parts_of(folder, make(**options), 3, "segment", "all")
+
+
+def test_the_command_line_draws_parts(tmp_path, monkeypatch, capsys):
+    monkeypatch.chdir(tmp_path)
+    out = run("generate rmat graph.shards --scale 8 --devices 2 --weights 1:9", capsys)
+    assert "rmat graph for 2 devices" in out
+    assert_parts_of("graph.shards", generate.rmat(8, weights=(1, 9)), 2, "segment", "all")
+    assert_refused("generate grid g.shards --rows 3 --columns 3 --devices 2", "devices=2 grid rmat, uniform", capsys)
+    assert_refused("generate rmat g.shards --scale 8 --devices 2 --edge-dtype int64", "edge-dtype", capsys)
 
 
 # Runs on shards without the graph

@@ -215,6 +215,16 @@ def edge_word(key, src, dst):
 
 
 @compiled()
+def weigh_edges(thread, num_threads, seed, src, dst, weights, low, num_values, unit):
+    """Give every edge the weight that `weigh` gives it in a CSR."""
+    key = draw(seed, WEIGHTS)
+    start, stop = share(len(src), thread, num_threads)
+    for i in range(start, stop):
+        word = edge_word(key, np.int64(src[i]), np.int64(dst[i]))
+        weights[i] = low + unit * np.float64(scaled(word, num_values))
+
+
+@compiled()
 def weigh(thread, num_threads, seed, indptr, indices, weights, low, num_values, unit):
     """Give every stored edge the weight ``low + unit * k`` with a random k from 0 to num_values - 1.
 
