@@ -21,6 +21,8 @@ import shoal
 from command_line import assert_refused, run
 from processes import SOURCES, run_script
 from shoal import generate
+from shoal.cli import main
+from shoal.commands import flow
 from shoal.errors import ArgumentError, FileFormatError, OutOfMemoryError
 from shoal.io.shards import read_shards, write_shards
 from shoal.sharding import external_sort, part_files, stages
@@ -369,3 +371,14 @@ def test_edges_stay_on_disk(tmp_path):
     taken, edge_bytes = map(int, output.split())
     assert edge_bytes > 4 * 9_900_000
     assert taken < edge_bytes / 4
+
+
+def test_the_command_line_says_that_edges_stay_on_disk(tmp_path, monkeypatch, capsys):
+    graph = generate.rmat(9, edge_factor=200, seed=1)
+    shoal.write(graph, tmp_path / "graph.shoal")
+    command = ["pagerank", str(tmp_path / "graph.shoal"), "--log-level", "info", "--quiet"]
+    assert main(command) == 0
+    assert "stay on disk" not in capsys.readouterr().err
+    monkeypatch.setattr(flow, "available_memory_bytes", lambda: graph.nbytes - 1)
+    assert main(command) == 0
+    assert "is more than the" in capsys.readouterr().err

@@ -86,6 +86,7 @@ def _run_algorithm(
         load_seconds = time.perf_counter() - started
         arguments = choose(graph) | strategies
         _check_memory(graph, algorithm, arguments)
+        _log_edges(graph)
         begin(f"running {algorithm}" + (" and checking the result" if run.validate else ""))
         if isinstance(there, shoal.Placed):
             arguments["devices"] = there.devices
@@ -116,6 +117,14 @@ def _open(path: str, reading: ReadingOptions, run: RunOptions) -> tuple[Graph | 
     if run.shards is None:
         return graph, graph
     return shoal.place(graph, run.devices, shards=run.shards), graph
+
+
+def _log_edges(graph: Graph) -> None:
+    """Say that edges stay on disk: of a file that is mapped they may be more than memory has room for."""
+    available = available_memory_bytes()
+    if graph.nbytes > available:
+        logger.info("the graph, %s, is more than the %s of memory there is: its edges stay on disk, mapped",
+                    format_bytes(graph.nbytes), format_bytes(available))  # fmt: skip
 
 
 def _check_memory(graph: Graph, algorithm: str, arguments: dict[str, Any]) -> None:
