@@ -37,6 +37,7 @@ LAYERS = (
     {"execution", "model", "results"},
     {"checkpoint", "notebook", "tables"},
     {"placement"},
+    {"sharding"},
     {"dataflow", "generate", "io"},
     {"strategies", "transport", "backends"},
     {"worklists"},
@@ -74,7 +75,9 @@ ONLY = {
 }
 #: Graphs are built by compiled kernels, which know arrays only; so are edges drawn, ids of files numbered, graphs cut.
 #: Features of frontiers are counted by one, too.
-BUILT_BY_KERNELS = {(part, "backends") for part in ("graph", "generate", "interop", "io", "model", "strategies")}
+BUILT_BY_KERNELS = {
+    (part, "backends") for part in ("graph", "generate", "interop", "io", "model", "sharding", "strategies")
+}
 KERNEL_MODULES = re.compile(r"shoal\.backends\.(cpu\.(csr|threads|kernels(\..*)?)|cuda\.(building|drawing|device))")
 
 

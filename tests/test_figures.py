@@ -146,6 +146,7 @@ def test_figures_keep_their_bounds():
     [
         ("startup", "--scale 8 --repetitions 1 --calls 5", 8),
         ("memory", "--scale 8 --repetitions 1", 8),
+        ("partitioning", "--scale 8", 8),
         ("user_program", "--scale 8 --repetitions 1", 8),
         ("gpu_user_program", "--scale 8 --repetitions 2 --devices cpu", 15),
         ("stealing_decisions", "--devices 2 3 --repetitions 3 --solved 2", 11),

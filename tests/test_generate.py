@@ -136,12 +136,12 @@ def test_kernels_draw_ids_beyond_32_bits():
 
     src, dst = np.empty(700, np.int64), np.empty(700, np.int64)
     thresholds = generate._quadrant_thresholds(*QUADRANTS[:3])
-    kernels.draw_rmat(0, 1, np.uint64(3), src, dst, 39, thresholds, True)
+    kernels.draw_rmat(0, 1, np.uint64(3), src, dst, 39, thresholds, True, 0)
     drawn = [plain_rmat_edge(edge, 39, 3) for edge in range(700)]
     assert src.tolist() == [plain_permutation(row, 39, 3) for row, _ in drawn]
     assert dst.tolist() == [plain_permutation(column, 39, 3) for _, column in drawn]
     limit = 2**40 - 12345
-    kernels.draw_uniform(0, 1, np.uint64(3), src, dst, np.uint64(limit))
+    kernels.draw_uniform(0, 1, np.uint64(3), src, dst, np.uint64(limit), 0)
     assert src.tolist() == [split_mix(split_mix(3, EDGES), 2 * i) * limit // 2**64 for i in range(700)]
 
 

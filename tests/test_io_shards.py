@@ -95,7 +95,7 @@ DAMAGE = {
     "manifest of something else": (lambda f: (f / "manifest.json").write_text("{}"), "manifest.json: is not a"),
     "manifest changed": (
         lambda f: rewrite(f / "manifest.json", lambda c: c.update(num_devices=2)), "manifest.json: .*damaged"),
-    "later version": (lambda f: rewrite(f / "manifest.json", lambda c: c.update(version=2)), "version 2.*version 1"),
+    "later version": (lambda f: rewrite(f / "manifest.json", lambda c: c.update(version=1)), "version 1.*version 2"),
     "file missing": (lambda f: (f / "device-1.shard").unlink(), "device-1.shard: cannot be read"),
     "file cut short": (
         lambda f: (f / "device-2.shard").write_bytes((f / "device-2.shard").read_bytes()[:-1]),

@@ -40,11 +40,12 @@ from shoal.graph import Graph
 from shoal.io import read, write
 from shoal.memory import estimate_memory
 from shoal.operators import advance, compute, everything, filter, gather, intersect, reduce, swap, tally, update
-from shoal.placement import Placed, place
+from shoal.placement import Placed, open_shards, place
 from shoal.program import Constant, Phase, Program, Scalar, Vertex, add, bit_or, first, maximum, minimum
 from shoal.progress import Progress, observe
 from shoal.rules import atomic, rule
 from shoal.run import run
+from shoal.sharding.partition_files import partition_files
 
 if TYPE_CHECKING:
     from shoal import model
@@ -98,7 +99,9 @@ __all__ = [
     "minimum_spanning_forest",
     "model",
     "observe",
+    "open_shards",
     "pagerank",
+    "partition_files",
     "place",
     "read",
     "reduce",

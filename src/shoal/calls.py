@@ -11,6 +11,7 @@ from collections.abc import Callable
 from typing import Any, TypeVar, cast
 
 from shoal.checkpoint.option import keeping
+from shoal.errors import WholeGraphError
 from shoal.report.option import check_report, write_report
 
 _Call = TypeVar("_Call", bound=Callable[..., Any])
@@ -23,8 +24,11 @@ def public_call(call: _Call) -> _Call:
     def run(*arguments: Any, **options: Any) -> Any:
         report = options.pop("report", None)
         check_report(report, options.get("stats", "full"))
-        with keeping(call, arguments, options):
-            result = call(*arguments, **options)
+        try:
+            with keeping(call, arguments, options):
+                result = call(*arguments, **options)
+        except WholeGraphError as error:
+            raise WholeGraphError(f"{call.__name__} {error}") from None
         if report is not None:
             write_report(report, call, arguments, options, result)
         return result

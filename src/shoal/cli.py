@@ -25,6 +25,7 @@ from shoal.commands import (
     machine,
     partition,
     plan,
+    ranks,
     report,
     resuming,
     scores,
@@ -133,8 +134,10 @@ def main(arguments: Sequence[str] | None = None) -> int:
         print(f"shoal: {error}", file=sys.stderr)
         return TERMINATED
     except ShoalError as error:
-        return _complain(str(error))
+        return _complain(str(error)) if ranks.should_complain(error) else BAD_INPUT
     except _UsageError as error:
+        if not ranks.is_first():
+            return BAD_INPUT
         return _complain(explain_usage(error.format_message(), error) + _allowed_commands(error))
     if status == INTERRUPTED:
         print("shoal: interrupted", file=sys.stderr)

@@ -39,6 +39,10 @@ class ArgumentError(ShoalError, ValueError):
     """An argument has a value that is not allowed."""
 
 
+class WholeGraphError(ArgumentError):
+    """An algorithm needs all edges of a graph of which there are parts only."""
+
+
 class GraphError(ShoalError, ValueError):
     """Arrays or options do not make a graph."""
 

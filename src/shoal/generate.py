@@ -15,6 +15,7 @@ With ``device="cuda"`` a GPU draws the same graph and keeps a copy of it for the
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any
 
@@ -68,9 +69,7 @@ def rmat(
     >>> graph.num_vertices, graph.num_edges
     (1024, 21084)
     """
-    scale = check_integer("scale", scale, 0, MAX_SCALE)
-    num_edges = check_integer("edge_factor", edge_factor, 0) << scale
-    thresholds = _quadrant_thresholds(a, b, c)
+    scale, num_edges, thresholds = _check_rmat(scale, edge_factor, a, b, c)
     options = _Options(
         1 << scale, seed, weights, vertex_dtype, edge_dtype, num_threads, device, directed, deduplicate, drop_self_loops
     )
@@ -78,6 +77,34 @@ def rmat(
     if options.is_on_gpu:
         return options.build_on_gpu("rmat_edges", scale, num_edges, thresholds, shuffle=bool(shuffle))
     return options.weigh(options.draw("draw_rmat", num_edges, scale, thresholds, bool(shuffle)))
+
+
+def _check_rmat(scale: Any, edge_factor: Any, a: Any, b: Any, c: Any) -> tuple[int, int, tuple[np.uint64, ...]]:
+    scale = check_integer("scale", scale, 0, MAX_SCALE)
+    return scale, check_integer("edge_factor", edge_factor, 0) << scale, _quadrant_thresholds(a, b, c)
+
+
+def rmat_pieces(
+    scale: int, edge_factor: int = 16, *, a: float = 0.57, b: float = 0.19, c: float = 0.19, seed: int = 1,
+    directed: bool = False, weights: Any = None, shuffle: bool = True, deduplicate: bool = True,
+    drop_self_loops: bool = True,
+) -> Pieces:  # fmt: skip
+    """Return the edges of `rmat` as pieces to be drawn one by one, for a graph that is larger than memory."""
+    scale, num_edges, thresholds = _check_rmat(scale, edge_factor, a, b, c)
+    options = _Options(1 << scale, seed, weights, None, None, None, "cpu", directed, deduplicate, drop_self_loops)
+    return Pieces(options, num_edges, "draw_rmat", (scale, thresholds, bool(shuffle)))
+
+
+def uniform_pieces(
+    scale: int | None = None, edge_factor: int | None = None, *, num_vertices: int | None = None,
+    num_edges: int | None = None, seed: int = 1, directed: bool = False, weights: Any = None, deduplicate: bool = True,
+    drop_self_loops: bool = True,
+) -> Pieces:  # fmt: skip
+    """Return the edges of `uniform` as pieces to be drawn one by one."""
+    num_vertices = _count_vertices(scale, num_vertices)
+    num_edges = _count_edges(edge_factor, num_edges, num_vertices)
+    options = _Options(num_vertices, seed, weights, None, None, None, "cpu", directed, deduplicate, drop_self_loops)
+    return Pieces(options, num_edges, "draw_uniform", (np.uint64(num_vertices),))
 
 
 #: The name Graph500 gives to the same generator.
@@ -289,7 +316,7 @@ class _Options:
     def draw(self, kernel: str, num_edges: int, *args: Any) -> Graph:
         """Let a kernel fill the endpoints of the edges and make the graph of them."""
         src, dst = np.empty(num_edges, self.vertex_dtype), np.empty(num_edges, self.vertex_dtype)
-        self.run(kernel, num_edges, src, dst, *args)
+        self.run(kernel, num_edges, src, dst, *args, 0)
         return Graph.from_edges(
             src,
             dst,
@@ -301,6 +328,17 @@ class _Options:
             edge_dtype=self.edge_dtype,
             num_threads=self.num_threads,
         )
+
+    def draw_piece(self, kernel: str, begin: int, count: int, *args: Any) -> tuple[Any, Any, Any]:
+        """Return some of the edges that `draw` makes a graph of, and their weights."""
+        src, dst = np.empty((2, count), self.vertex_dtype)
+        self.run(kernel, count, src, dst, *args, begin)
+        if self.weights is None:
+            return src, dst, None
+        weights = np.empty(count, self.weights.dtype)
+        spread = (self.weights.low, np.uint64(self.weights.num_values), self.weights.unit)
+        self.run("weigh_edges", count, src, dst, weights, *spread)
+        return src, dst, weights
 
     def weigh(self, graph: Graph) -> Graph:
         """Return the graph with its weights; they follow from its edges, so they need not be sorted with them."""
@@ -321,6 +359,27 @@ class _Options:
             edge_dtype=indptr.dtype,
             check=False,
         )
+
+
+#: Edges of a piece: small beside any graph that is drawn so.
+PIECE_EDGES = 1 << 20
+
+
+@dataclass(frozen=True)
+class Pieces:
+    """The edges of a random graph, drawn again each time that they are asked for, a piece at a time."""
+
+    options: _Options
+    num_edges: int
+    kernel: str
+    arguments: tuple[Any, ...]
+
+    def __iter__(self) -> Iterator[tuple[Any, Any, Any]]:
+        """Yield sources, destinations and perhaps weights; first of no edges."""
+        yield self.options.draw_piece(self.kernel, 0, 0, *self.arguments)
+        for begin in range(0, self.num_edges, PIECE_EDGES):
+            count = min(PIECE_EDGES, self.num_edges - begin)
+            yield self.options.draw_piece(self.kernel, begin, count, *self.arguments)
 
 
 def _quadrant_thresholds(a: float, b: float, c: float) -> tuple[np.uint64, ...]:

@@ -26,6 +26,19 @@ def memory_bytes() -> int:
     return os.sysconf("SC_PHYS_PAGES") * os.sysconf("SC_PAGE_SIZE")
 
 
+def anonymous_memory_bytes() -> int:
+    """Return the memory that this process has to itself: what it allocated, and no pages of files."""
+    try:
+        with open("/proc/self/status", encoding="ascii") as lines:
+            return next(int(line.split()[1]) * 1024 for line in lines if line.startswith("RssAnon:"))
+    except (OSError, StopIteration):
+        import resource
+        import sys
+
+        peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
+        return peak if sys.platform == "darwin" else peak * 1024
+
+
 def format_bytes(count: int) -> str:
     """Return a number of bytes in the unit that suits it."""
     amount = float(count)
@@ -99,6 +112,18 @@ def import_mpi(asked: str = "devices='mpi'") -> Any:
 def count_ranks(asked: str = "devices='mpi'") -> int:
     """Return the number of processes of the MPI job that this one belongs to: 1 if it was started alone."""
     return import_mpi(asked).COMM_WORLD.size
+
+
+#: What launchers tell a process, by their own names: its rank, and how many ranks there are.
+_LAUNCHERS = (("OMPI_COMM_WORLD_RANK", "OMPI_COMM_WORLD_SIZE"), ("PMI_RANK", "PMI_SIZE"))
+
+
+def launched_as() -> tuple[int, int]:
+    """Return the rank of this process and the number of ranks, as its launcher says: 0 of 1 without one."""
+    for rank, size in _LAUNCHERS:
+        if os.environ.get(rank, "").isdigit() and os.environ.get(size, "").isdigit():
+            return int(os.environ[rank]), int(os.environ[size])
+    return 0, 1
 
 
 def open_peer_access(here: int, there: int) -> bool:

@@ -14,6 +14,7 @@ import numpy as np
 from shoal.config import DEFAULT, RESOLVED, RunConfig, parse_devices
 from shoal.errors import ArgumentError, check_integer
 from shoal.graph import Graph
+from shoal.machine import launched_as
 
 
 @dataclass(frozen=True)
@@ -75,17 +76,33 @@ class Placed:
     def _make_shards(self, duplication: str | None, with_in_edges: bool) -> tuple[Any, ...]:
         if duplication is None:
             return self._as_shards([None])
+        self._check_parts_can_be_made(duplication, with_in_edges)
         from shoal.strategies.duplication import build_parts
 
-        devices = self._make_devices()
+        devices = self.make_devices()
         here = [device.is_here for device in devices]
         parts = build_parts(self.graph, self.owner, duplication, here, with_in_edges=with_in_edges)
         return tuple(device.place(self.graph, part) for device, part in zip(devices, parts, strict=True))
 
-    def _as_shards(self, parts: list[Any]) -> tuple[Any, ...]:
-        return tuple(device.place(self.graph, part) for device, part in zip(self._make_devices(), parts, strict=True))
+    def _check_parts_can_be_made(self, duplication: str, with_in_edges: bool) -> None:
+        """Refuse parts that a folder of shards does not have, where there is no graph to make them of."""
+        from shoal.io.outline import place_of
 
-    def _make_devices(self) -> Sequence[Any]:
+        place = place_of(self.graph)
+        if place is None:
+            return
+        if duplication != self.duplication:
+            raise ArgumentError(f"duplication={duplication!r} does not fit: the parts in {place} are of "
+                                f"{self.duplication!r}; shoal partition --duplication writes others")  # fmt: skip
+        assert with_in_edges
+        raise ArgumentError(f"{place} has parts without incoming edges, which this run looks at; shoal partition "
+                            "--in-edges writes them, too")  # fmt: skip
+
+    def _as_shards(self, parts: list[Any]) -> tuple[Any, ...]:
+        return tuple(device.place(self.graph, part) for device, part in zip(self.make_devices(), parts, strict=True))
+
+    def make_devices(self) -> Sequence[Any]:
+        """Return the devices, of all processes; these must ask together."""
         from shoal.backends import find_backend
 
         spec = parse_devices(self.devices)
@@ -155,6 +172,53 @@ def _place_shards(graph: Graph, config: RunConfig, path: str) -> Placed:
     if manifest.num_devices > 1:
         placed.keep_parts(manifest.duplication, parts, with_in_edges=manifest.has_in_edges)
     return placed
+
+
+def open_shards(path: str | os.PathLike[str], devices: str = DEFAULT.devices) -> Placed:
+    """Put the parts of a graph in a folder on devices, without the graph: each process maps the parts of its devices.
+
+    Every algorithm that leaves the edges to the devices takes what is returned in place of a graph.
+
+    Parameters
+    ----------
+    path : what ``shoal partition --output`` or `shoal.partition_files` wrote
+    devices : as many as the folder has parts: ``"mpi"`` for the ranks of an MPI job; ``"auto"`` for these in a job,
+        and ``"cpu:N"`` elsewhere
+
+    Examples
+    --------
+    >>> import shoal, tempfile, pathlib
+    >>> folder = pathlib.Path(tempfile.mkdtemp())
+    >>> shoal.write(shoal.Graph.from_edges([0, 1], [1, 2]), folder / "edges.parquet")
+    >>> _ = shoal.partition_files(folder / "edges.parquet", folder / "graph.shards", devices=2)
+    >>> shoal.bfs(shoal.open_shards(folder / "graph.shards"), 0).distance.tolist()
+    [0, 1, 2]
+    """
+    from shoal.io.opening import open_outline, open_parts
+
+    folder = os.fspath(path)
+    manifest, graph, owner = open_outline(folder)
+    count = manifest.num_devices
+    if devices == "auto":
+        devices = _devices_for(count)
+    asked = parse_devices(devices).num_devices
+    if asked != count:
+        raise ArgumentError(f"devices={devices!r} are {asked}, and {folder} has the parts of {count}; there must be as "
+                            "many: start as many ranks, or partition again")  # fmt: skip
+    placed = Placed(graph, devices, count, manifest.partition, manifest.duplication, owner)
+    if count > 1:
+        here = [device.is_here for device in placed.make_devices()]
+        parts = open_parts(folder, manifest, owner, here)
+        placed.keep_parts(manifest.duplication, parts, with_in_edges=manifest.has_in_edges)
+    return placed
+
+
+def _devices_for(count: int) -> str:
+    """Return the devices of this machine, or of the MPI job that this process was launched in, for so many parts."""
+    num_ranks = launched_as()[1]
+    if num_ranks == 1:
+        return "cpu" if count == 1 else f"cpu:{count}"
+    return f"mpi:cpu:{count // num_ranks}" if count % num_ranks == 0 and count > num_ranks else "mpi"
 
 
 def placed_for(graph: Graph | Placed, config: RunConfig) -> Placed:

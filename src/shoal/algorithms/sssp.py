@@ -381,12 +381,16 @@ def choose_delta(graph: Graph, kind: str = "cpu") -> float:
     if graph.num_edges == 0 or graph.weights is None:
         return 1.0
     degree = graph.num_edges / graph.num_vertices
-    with np.errstate(over="ignore"):
-        mean = float(graph.weights[:: max(graph.num_edges // 4096, 1)].mean(dtype=np.float64))
-    delta = DELTA_FACTORS[kind] * mean / degree
+    delta = DELTA_FACTORS[kind] * graph._cached("mean weight", lambda: _mean_weight(graph.weights)) / degree
     if graph.weights.dtype.kind == "i":
         return max(delta, 1.0)
     return delta if delta > 0 and np.isfinite(delta) else 1.0
+
+
+def _mean_weight(weights: np.ndarray) -> float:
+    """Return about the mean, of some thousand weights."""
+    with np.errstate(over="ignore"):
+        return float(weights[:: max(len(weights) // 4096, 1)].mean(dtype=np.float64))
 
 
 DELTA_FACTORS = {"cpu": 1.0, "mpi": 1.0, "cuda": 16.0}

@@ -13,8 +13,10 @@ import numpy as np
 
 from shoal.config import CONFIG_NAMES
 from shoal.errors import ArgumentError
+from shoal.io.outline import place_of
+from shoal.strategies.memory import fingerprint
 
-#: Entries of a graph's arrays that its fingerprint looks at: enough to tell graphs apart, and read in a moment.
+#: Edges that are looked at: enough to tell graphs apart, and read in a moment.
 _SAMPLES = 1 << 20
 
 
@@ -33,7 +35,8 @@ class Call:
             "num_vertices": graph.num_vertices,
             "num_edges": graph.num_edges,
             "is_directed": graph.is_directed,
-            "fingerprint": fingerprint(graph),
+            "offsets": fingerprint(graph),
+            "edges": _sampled_edges(graph),
         }
 
     def to_dict(self) -> dict[str, Any]:
@@ -49,16 +52,21 @@ class Call:
     def check_same(self, path: str, kept: dict[str, Any]) -> None:
         """Refuse to go on with a call from the checkpoint of another."""
         given = self.to_dict()
+        edges = {values["edges"] for values in (given["graph"], kept.get("graph", {})) if "edges" in values}
+        if None in edges:  # one of them knew no edges
+            given["graph"] |= {"edges": kept["graph"]["edges"]}
         for key in ("name", "arguments", "graph"):
             if given[key] != kept.get(key):
                 raise ArgumentError(f"checkpoint={path!r} is of another call: its {key} was {kept.get(key)}, "
                                     f"and now is {given[key]}")  # fmt: skip
 
 
-def fingerprint(graph: Any) -> int:
-    """Return a number that tells graphs apart: of all offsets, and of edges at even distances."""
+def _sampled_edges(graph: Any) -> int | None:
+    """Return a number that tells edges apart, by those at even distances; None where they are not in this process."""
+    if place_of(graph) is not None:
+        return None
     digest = 0
-    for array in (graph.indptr, graph.indices, graph.weights):
+    for array in (graph.indices, graph.weights):
         if array is not None:
             step = max(1, len(array) // _SAMPLES)
             digest = zlib.crc32(np.ascontiguousarray(array[::step]).view(np.uint8).data, digest)

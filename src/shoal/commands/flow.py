@@ -6,16 +6,19 @@ from __future__ import annotations
 import logging
 import time
 from collections.abc import Callable
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
 
 import shoal
-from shoal.commands import display
+from shoal.commands import display, ranks
 from shoal.commands.options import ReadingOptions, RunOptions
 from shoal.commands.result_files import check_output, write_result
 from shoal.errors import OutOfMemoryError
 from shoal.graph import Graph
+from shoal.io.files import check_new_folder
+from shoal.io.shards import is_shards
 from shoal.labels import names_of
 from shoal.machine import available_memory_bytes, format_bytes
 from shoal.memory import estimate_memory
@@ -59,21 +62,33 @@ logger = logging.getLogger("shoal")
 def run_algorithm(
     algorithm: str, path: str, reading: ReadingOptions, run: RunOptions, choose: Callable[[Graph], dict[str, Any]]
 ) -> None:
-    """Run ``algorithm`` on a graph file; ``choose`` gives its arguments, given the graph."""
+    """Run ``algorithm`` on a graph file or a folder of shards; ``choose`` gives its arguments, given the graph."""
+    with ranks.telling():
+        _run_algorithm(algorithm, path, reading, run, choose)
+
+
+def _run_algorithm(
+    algorithm: str, path: str, reading: ReadingOptions, run: RunOptions, choose: Callable[[Graph], dict[str, Any]]
+) -> None:
     strategies = run.strategies()
-    check_output(run.output)
+    is_dataset = is_shards(path) and ranks.writes_dataset(run.output, run.gather)
+    if is_dataset:
+        check_new_folder("output", str(run.output))
+    else:
+        check_output(run.output)
     check_report(run.report, run.stats)
+    if not ranks.is_first():  # one of a job speaks for all
+        run = replace(run, quiet=True, json=False, report=None)
     with display.stages(run.quiet) as begin:
         begin(f"reading {path}")
         started = time.perf_counter()
-        graph = reading.read(path)
+        there, graph = _open(path, reading, run)
         load_seconds = time.perf_counter() - started
         arguments = choose(graph) | strategies
         _check_memory(graph, algorithm, arguments)
+        _log_edges(graph)
         begin(f"running {algorithm}" + (" and checking the result" if run.validate else ""))
-        there: Graph | shoal.Placed = graph
-        if run.shards is not None:
-            there = shoal.place(graph, run.devices, shards=run.shards)
+        if isinstance(there, shoal.Placed):
             arguments["devices"] = there.devices
         given = {"validate": run.validate, "report": run.report, **run.keeping()}
         result = ALGORITHMS[algorithm](there, **arguments, **given)
@@ -81,13 +96,36 @@ def run_algorithm(
         logger.debug("%s ran with %s", algorithm, result.stats.config)
         if run.output is not None:
             begin(f"writing {run.output}")
-            write_result(result, run.output)
+            if is_dataset and isinstance(there, shoal.Placed):
+                ranks.write_dataset(result, run.output, there)
+            elif ranks.is_first():
+                write_result(result, run.output)
     if run.json:
         display.print_json(
             {"result": result.named_summary(), "stats": result.stats.to_dict(), "load_seconds": load_seconds}
         )
     elif not run.quiet:
         _print_result(algorithm, path, result, load_seconds, run)
+
+
+def _open(path: str, reading: ReadingOptions, run: RunOptions) -> tuple[Graph | shoal.Placed, Graph]:
+    """Return what an algorithm is to run on, and the graph, or what stands for it, of a file or a folder of shards."""
+    if is_shards(path):
+        reading.refuse_for_shards()
+        placed = shoal.open_shards(path, run.devices)
+        return placed, placed.graph
+    graph = reading.read(path)
+    if run.shards is None:
+        return graph, graph
+    return shoal.place(graph, run.devices, shards=run.shards), graph
+
+
+def _log_edges(graph: Graph) -> None:
+    """Say that edges stay on disk: of a file that is mapped they may be more than memory has room for."""
+    available = available_memory_bytes()
+    if graph.nbytes > available:
+        logger.info("the graph, %s, is more than the %s of memory there is: its edges stay on disk, mapped",
+                    format_bytes(graph.nbytes), format_bytes(available))  # fmt: skip
 
 
 def _check_memory(graph: Graph, algorithm: str, arguments: dict[str, Any]) -> None:

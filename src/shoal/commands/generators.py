@@ -19,6 +19,7 @@ from shoal.graph import Graph
 from shoal.io import write
 from shoal.io.files import check_writable
 from shoal.io.formats import format_to_write
+from shoal.sharding.partition_files import DEFAULT_MEMORY, partition_pieces
 
 app = typer.Typer(help="Generate a graph and write it to a file.", epilog=overview("generate"), no_args_is_help=False)
 
@@ -37,6 +38,12 @@ class CommonOptions:
     ] = None
     vertex_dtype: Annotated[str | None, typer.Option(help="int32 or int64, if not by size.")] = None
     edge_dtype: Annotated[str | None, typer.Option(help="int32 or int64, if not by size.")] = None
+    devices: Annotated[
+        int | None, typer.Option(help="Write the parts of so many devices, and never have the graph in memory.")
+    ] = None
+    memory: Annotated[str, typer.Option(metavar="BYTES", help="With --devices: all that may be taken.")] = (
+        DEFAULT_MEMORY
+    )
     json: Json = False
     quiet: Quiet = False
 
@@ -118,6 +125,9 @@ def grid(
 
 
 def _generate(make: Callable[..., Graph], target: str, common: CommonOptions, arguments: dict[str, Any]) -> None:
+    if common.devices is not None:
+        _generate_parts(make, target, common.devices, common, arguments)
+        return
     format_to_write(target, None)  # what cannot be written is refused before anything is drawn
     check_writable(target)
     with display.stages(common.quiet) as begin:
@@ -132,3 +142,37 @@ def _generate(make: Callable[..., Graph], target: str, common: CommonOptions, ar
         display.print_json(facts)
     elif not common.quiet:
         display.print_facts(f"{make.__name__} graph", facts)
+
+
+#: Generators whose edges can be drawn piece by piece.
+_PIECES: dict[Any, Callable[..., generate.Pieces]] = {
+    generate.rmat: generate.rmat_pieces,
+    generate.uniform: generate.uniform_pieces,
+}
+
+
+def _generate_parts(
+    make: Callable[..., Graph], target: str, devices: int, common: CommonOptions, arguments: dict[str, Any]
+) -> None:
+    """Draw a graph into the parts of devices, piece by piece."""
+    if make not in _PIECES:
+        allowed = ", ".join(known.__name__ for known in _PIECES)
+        raise ArgumentError(f"devices={devices} is not possible for {make.__name__}; allowed: {allowed}")
+    if common.vertex_dtype or common.edge_dtype:
+        raise ArgumentError("vertex-dtype and edge-dtype do not go with devices: widths go by size")
+    pieces = _PIECES[make](seed=common.seed, weights=_parse_weights(common.weights), **arguments)
+    with display.stages(common.quiet) as begin:
+        begin("drawing the graph")
+        started = time.perf_counter()
+        found = partition_pieces(pieces, target, devices, memory=common.memory, in_edges=True)
+        seconds = time.perf_counter() - started
+    facts = {
+        "vertices": found["vertices"],
+        "stored_edges": found["stored_edges"],
+        "seconds": seconds,
+        "written": target,
+    }
+    if common.json:
+        display.print_json(facts)
+    elif not common.quiet:
+        display.print_facts(f"{make.__name__} graph for {devices} devices", facts)

@@ -21,7 +21,7 @@ from shoal.commands import settings
 from shoal.commands.logs import logging_at
 from shoal.commands.vertex_names import find_vertices
 from shoal.config import AXES, CONFIG_NAMES, DEFAULT, RunConfig
-from shoal.errors import ShoalError
+from shoal.errors import ArgumentError, ShoalError
 from shoal.graph import Graph
 
 INTERRUPTED = 130  # what a shell reports for a process that SIGINT ended
@@ -71,6 +71,13 @@ class ReadingOptions:
     drop_self_loops: Annotated[
         bool, typer.Option("--drop-self-loops", help="Leave out self-loops.", rich_help_panel=_READING)
     ] = False
+
+    def refuse_for_shards(self) -> None:
+        """Refuse what only the reading of a graph file can do."""
+        for name, default in ((field.name, field.default) for field in fields(self)):
+            if getattr(self, name) != default:
+                raise ArgumentError(f"{name}={getattr(self, name)!r} is not allowed with a folder of shards: what is "
+                                    "in it was said when it was partitioned")  # fmt: skip
 
     def read(self, path: str) -> Graph:
         """Read the graph."""
@@ -191,6 +198,12 @@ class RunOptions:
         str | None,
         typer.Option(metavar="FILE", help="Write the result: .parquet, .csv or .npz.", rich_help_panel=_OUTPUT),
     ] = None
+    gather: Annotated[
+        bool,
+        typer.Option(
+            "--gather", help="On ranks: write one file, not a folder of each rank's.", rich_help_panel=_OUTPUT
+        ),
+    ] = False
     report: Annotated[
         str | None,
         typer.Option(

@@ -10,11 +10,12 @@ import numpy as np
 import typer
 
 from shoal.commands import display
-from shoal.commands.options import GraphPath, Json, Quiet, ReadingOptions, expanded
+from shoal.commands.options import Json, Quiet, ReadingOptions, expanded
 from shoal.errors import ArgumentError, check_choice, check_integer
 from shoal.graph import Graph
 from shoal.io.files import check_new_folder
 from shoal.io.shards import write_shards
+from shoal.sharding.partition_files import DEFAULT_DUPLICATION, DEFAULT_MEMORY, partition_files
 from shoal.strategies.duplication import DUPLICATIONS, build_subgraphs, describe_partition
 from shoal.strategies.partition import MAX_DEVICES, PARTITIONERS, partition_graph
 
@@ -23,9 +24,15 @@ _ALL = "all"
 _DEFAULT_DUPLICATION = "one-hop"
 
 
+#: Of a graph that is read piece by piece, where its degrees alone say who gets what.
+_DEFAULT_STREAMED = "segment"
+
+
 @expanded
 def partition(
-    path: GraphPath,
+    paths: Annotated[
+        list[str], typer.Argument(metavar="GRAPH...", help="A graph file; several files are one graph's edges.")
+    ],
     devices: Annotated[int, typer.Option(help="Number of devices.")],
     reading: ReadingOptions,
     partition: Annotated[
@@ -36,16 +43,33 @@ def partition(
         str | None, typer.Option(metavar="DIR", help="Write the devices' parts into a new folder; of one partition.")
     ] = None,
     duplication: Annotated[
-        str | None, typer.Option(help=f"Vertices copied into a part: {' or '.join(DUPLICATIONS)} (default).")
+        str | None, typer.Option(help=f"Vertices copied into a part: {' or '.join(DUPLICATIONS)}.")
     ] = None,
     in_edges: Annotated[bool, typer.Option("--in-edges", help="Write incoming edges too.")] = False,
+    memory: Annotated[
+        str | None,
+        typer.Option(metavar="BYTES", help="Read the files piece by piece, in so much memory in all: 2GiB."),
+    ] = None,
+    num_vertices: Annotated[
+        int | None, typer.Option(help="With --memory: ids are 0 to so many less one, with gaps too.")
+    ] = None,
     json: Json = False,
     quiet: Quiet = False,
 ) -> None:
-    """Divide a graph among devices, and show balance, cut edges and borders."""
+    """Divide a graph among devices, and show balance, cut edges and borders; or divide one larger than memory."""
     check_integer("devices", devices, 1, MAX_DEVICES)
     check_integer("seed", seed, 0, 2**64 - 1)
-    names = _parse_names(partition)
+    if memory is not None or len(paths) > 1:
+        options = {"partition": _DEFAULT_STREAMED if partition == _ALL else partition, "partition_seed": seed,
+                   "duplication": duplication or DEFAULT_DUPLICATION, "in_edges": in_edges,
+                   "memory": memory or DEFAULT_MEMORY, "num_vertices": num_vertices}  # fmt: skip
+        _partition_streamed(paths, devices, output, options | vars(reading), json, quiet)
+        return
+    if num_vertices is not None:
+        raise ArgumentError(
+            f"num-vertices={num_vertices} is for graphs that are read piece by piece; it needs --memory"
+        )
+    path, names = paths[0], _parse_names(partition)
     _check_output(output, names, duplication, in_edges)
     with display.stages(quiet) as begin:
         begin(f"reading {path}")
@@ -73,6 +97,29 @@ def partition(
         display.print_json(facts)
     elif not quiet:
         _print(path, facts)
+
+
+def _partition_streamed(
+    paths: list[str], devices: int, output: str | None, options: dict[str, Any], is_json: bool, is_quiet: bool
+) -> None:
+    """Write the parts of a graph that is never in memory as a whole."""
+    if output is None:
+        raise ArgumentError(f"{'memory=' + repr(options['memory'])}: a graph that is read piece by piece is written as "
+                            "parts; it needs --output")  # fmt: skip
+    with display.stages(is_quiet) as begin:
+        begin(f"partitioning {', '.join(paths)}")
+        started = time.perf_counter()
+        facts = partition_files(paths, output, devices, **options)
+        seconds = time.perf_counter() - started
+    facts |= {"devices": devices, "partition": options["partition"], "seconds": seconds, "written": output}
+    if is_json:
+        display.print_json(facts)
+    elif not is_quiet:
+        edges = facts.pop("device_edges")
+        vertices = facts.pop("device_vertices")
+        rate = facts["edges_read"] / seconds
+        display.print_facts(f"{', '.join(paths)} on {devices} devices", facts | {"edges read a second": rate})
+        display.print_rows("parts", {"device": range(devices), "vertices": vertices, "edges": edges})
 
 
 def _parse_names(text: str) -> list[str]:

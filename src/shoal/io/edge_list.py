@@ -11,11 +11,14 @@ the direction, and which ids there are; a ``.csv`` has a header instead, for pro
 from __future__ import annotations
 
 import re
+from collections.abc import Iterator
 from typing import Any
 
 from shoal.graph import Graph
+from shoal.interop.vertex_ids import EdgeRows
 from shoal.io.assembly import check_num_vertices, graph_from_rows
 from shoal.io.columns import choose_columns, has_pair
+from shoal.io.edge_stream import EdgeStream
 from shoal.io.formats import split_suffix
 from shoal.io.options import ReadOptions
 
@@ -49,8 +52,30 @@ def _read(path: str, options: ReadOptions, is_text: bool) -> Graph:
         layout = _choose_layout(source, lines, options, num_vertices, is_text)
         may_have_labels = options.num_vertices is None and not is_text
         rows = read_edge_rows(source, layout, may_have_labels=may_have_labels)
-    directed = re.search(rb"(?im)^[#%][ \t]*directed graph", comments) is not None
-    return graph_from_rows(path, rows, options, num_vertices=num_vertices, directed=directed)
+    return graph_from_rows(path, rows, options, num_vertices=num_vertices, directed=_says_directed(comments))
+
+
+def _says_directed(comments: bytes) -> bool:
+    return re.search(rb"(?im)^[#%][ \t]*directed graph", comments) is not None
+
+
+def stream(path: str, options: ReadOptions) -> EdgeStream:
+    """Read block by block; ids are whole numbers."""
+    from shoal.io.edge_rows import stream_edge_rows
+    from shoal.io.text_source import TextSource
+
+    with TextSource(path) as source:
+        lines = source.first_lines(COMMENTS, 2)
+        comments = source.text_before(lines[0] if lines else None)
+        num_vertices = _declared_vertices(path, comments, options, is_text=False)
+
+    def batches() -> Iterator[EdgeRows]:
+        with TextSource(path) as source:
+            layout = _choose_layout(source, source.first_lines(COMMENTS, 2), options, num_vertices, is_text=False)
+            yield from stream_edge_rows(source, layout)
+
+    is_directed = _says_directed(comments) if options.directed is None else options.directed
+    return EdgeStream(path, is_directed, num_vertices, False, batches)
 
 
 def _declared_vertices(path: str, comments: bytes, options: ReadOptions, is_text: bool) -> int | None:

@@ -9,6 +9,7 @@ The parser is shoal's own because, for 15.7 million edges on two cores, pyarrow'
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from typing import Any
 
 import numpy as np
@@ -44,11 +45,22 @@ def read_edge_rows(
     return reader.finish()
 
 
+def stream_edge_rows(source: TextSource, layout: Layout) -> Iterator[EdgeRows]:
+    """Yield the rows of the rest of a source, a block at a time; types are as narrow as those of a block fit."""
+    yield _Reader(source, layout, False, np.int32).finish()  # none yet, but it tells whether there are weights
+    for block in source.blocks():
+        reader = _Reader(source, layout, False, np.int32, expects_more=False)
+        reader.add(block)
+        yield reader.finish()
+
+
 class _Reader:
     """Appends the rows of block after block."""
 
-    def __init__(self, source: TextSource, layout: Layout, may_have_labels: bool, weight_dtype: Any) -> None:
-        self.source = source
+    def __init__(
+        self, source: TextSource, layout: Layout, may_have_labels: bool, weight_dtype: Any, expects_more: bool = True
+    ) -> None:
+        self.source, self.expects_more = source, expects_more
         self.may_have_labels = may_have_labels
         self.last_id = layout.last_id
         self.layout = layout._replace(last_id=min(layout.last_id, LARGEST_INT32))
@@ -91,7 +103,7 @@ class _Reader:
 
     def _guess_rows(self, block: Block) -> int:
         """Guess the rows of the whole file; with a margin, since a copy costs more than pages nobody touches."""
-        if self.source.size is None:
+        if self.source.size is None or not self.expects_more:
             return 0
         return int(1.05 * block.num_lines.sum() / block.text.size * self.source.size)
 

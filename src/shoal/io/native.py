@@ -15,13 +15,17 @@ from __future__ import annotations
 import os
 import struct
 import zlib
+from collections.abc import Iterator
 from typing import Any, NamedTuple
 
 import numpy as np
 
 from shoal.errors import FileFormatError, GraphError
 from shoal.graph import Graph
+from shoal.interop.vertex_ids import EdgeRows
 from shoal.io.assembly import graph_from_csr
+from shoal.io.edge_batches import edge_batches
+from shoal.io.edge_stream import EdgeStream
 from shoal.io.options import ReadOptions
 from shoal.labels import check_labels, labels_as_arrow
 
@@ -83,7 +87,7 @@ def read(path: str, options: ReadOptions) -> Graph:
         arrays["weights"] if wants_weights else None,
         options,
         directed=header.is_directed,
-        labels=_labels(path, arrays, header.num_vertices),
+        labels=labels_of(path, arrays, header.num_vertices),
         check=not is_checked_later,
         keep_widths=True,
     )
@@ -92,6 +96,24 @@ def read(path: str, options: ReadOptions) -> Graph:
     is_as_written = (graph.is_directed, graph.num_edges) == (header.is_directed, header.num_edges)
     graph = graph._with_order(header.ranked_by) if header.ranked_by and is_as_written else graph
     return graph._check_when_used(path) if is_checked_later else graph
+
+
+def stream(path: str, options: ReadOptions) -> EdgeStream:
+    """Read the edges row by row; labels stay behind, so there must be none."""
+    graph = read(path, ReadOptions(weighted=options.weighted, num_vertices=options.num_vertices))
+    if graph.labels is not None:
+        raise FileFormatError(f"{path}: has labels, which edges a batch at a time cannot have; read it as a whole")
+
+    is_directed = graph.is_directed if options.directed is None else options.directed
+
+    def batches() -> Iterator[EdgeRows]:
+        nothing = graph.indices[:0]
+        yield EdgeRows(nothing, nothing, None if graph.weights is None else graph.weights[:0], -1)
+        for src, dst, weights in edge_batches(graph, both_directions=is_directed):
+            largest = max(int(src.max(initial=-1)), int(dst.max(initial=-1)))
+            yield EdgeRows(src, dst, weights, largest, num_rows=src.size, may_be_overwritten=False)
+
+    return EdgeStream(path, is_directed, graph.num_vertices, True, batches)
 
 
 def _read_header(path: str) -> _Header:
@@ -152,7 +174,8 @@ def _check_arrays(path: str, header: _Header, file_bytes: int) -> None:
             )
 
 
-def _labels(path: str, arrays: dict[str, np.ndarray], num_vertices: int) -> Any:
+def labels_of(path: str, arrays: dict[str, np.ndarray], num_vertices: int) -> Any:
+    """Return the labels that `label_arrays` made arrays of, None if there are none."""
     if "label_offsets" not in arrays:
         return arrays.get("labels")
     import pyarrow as pa
@@ -197,8 +220,7 @@ def _arrays_of(graph: Graph) -> dict[str, np.ndarray]:
     arrays = {"indptr": graph.indptr, "indices": graph.indices}
     if graph.weights is not None:
         arrays["weights"] = graph.weights
-    if graph.labels is not None:
-        arrays.update(_label_arrays(graph.labels))
+    arrays |= label_arrays(graph.labels)
     return {name: np.ascontiguousarray(array, _little(array.dtype)) for name, array in arrays.items()}
 
 
@@ -206,7 +228,10 @@ def _little(dtype: np.dtype) -> np.dtype:
     return dtype.newbyteorder("<")
 
 
-def _label_arrays(labels: Any) -> dict[str, np.ndarray]:
+def label_arrays(labels: Any) -> dict[str, np.ndarray]:
+    """Return labels as arrays; none if there are none."""
+    if labels is None:
+        return {}
     import pyarrow as pa
 
     strings = labels_as_arrow(labels)

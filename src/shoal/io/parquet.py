@@ -8,14 +8,16 @@ labels as in an edge list.  What rows cannot say, direction and number of vertic
 from __future__ import annotations
 
 import os
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from typing import Any
 
 from shoal.errors import FileFormatError, GraphError
 from shoal.graph import Graph
 from shoal.interop.arrow_columns import DIRECTED, NUM_VERTICES, edge_rows, edge_schema
+from shoal.interop.vertex_ids import EdgeRows
 from shoal.io.assembly import check_num_vertices, graph_from_rows
 from shoal.io.columns import choose_columns
+from shoal.io.edge_stream import BATCH_ROWS, EdgeStream
 from shoal.io.fields import is_count
 from shoal.io.options import ReadOptions
 
@@ -28,8 +30,7 @@ def matches(start: bytes) -> bool:
 def read(path: str, options: ReadOptions) -> Graph:
     """Read only the columns that are needed."""
     all_names, metadata = _attempt(path, _open_schema, path)
-    columns = choose_columns(path, all_names, len(all_names), options)
-    names = [all_names[i] for i in columns if i >= 0]
+    names = _chosen_columns(path, all_names, options)
     table = _attempt(path, _read_columns, path, names)
     try:
         rows = edge_rows(path, table, names, has_ids=options.num_vertices is not None)
@@ -37,6 +38,48 @@ def read(path: str, options: ReadOptions) -> Graph:
         raise FileFormatError(str(error)) from error
     num_vertices = _declared_vertices(path, metadata, options, bool(rows.src_labels))
     return graph_from_rows(path, rows, options, num_vertices=num_vertices, directed=metadata.get(DIRECTED) == b"1")
+
+
+def _chosen_columns(path: str, all_names: list[str], options: ReadOptions) -> list[str]:
+    return [all_names[i] for i in choose_columns(path, all_names, len(all_names), options) if i >= 0]
+
+
+def stream(path: str, options: ReadOptions) -> EdgeStream:
+    """Read batch by batch; ids are whole numbers."""
+    all_names, metadata = _attempt(path, _open_schema, path)
+    names = _chosen_columns(path, all_names, options)
+    num_vertices = _declared_vertices(path, metadata, options, has_labels=False)
+
+    def batches() -> Iterator[EdgeRows]:
+        tables = _stream_tables(path, names)
+        while (table := _attempt(path, next, tables, None)) is not None:
+            try:
+                yield edge_rows(path, table, names, has_ids=True)
+            except GraphError as error:
+                raise FileFormatError(str(error)) from error
+
+    is_directed = metadata.get(DIRECTED) == b"1" if options.directed is None else options.directed
+    return EdgeStream(path, is_directed, num_vertices, True, batches)
+
+
+def _stream_tables(path: str, names: list[str]) -> Iterator[Any]:
+    """Yield the columns of so many rows, read and not mapped: pages of a mapped file would count as ours."""
+    import pyarrow as pa
+    import pyarrow.parquet as pq
+
+    if _is_parquet(path):
+        with pq.ParquetFile(path, buffer_size=BATCH_ROWS) as file:
+            yield file.schema_arrow.empty_table().select(names)
+            for group in range(file.num_row_groups):  # one by one: a reader of all keeps what it has read
+                for batch in file.iter_batches(BATCH_ROWS, row_groups=[group], columns=names):
+                    yield pa.Table.from_batches([batch])
+    else:
+        with pa.OSFile(path) as content, pa.ipc.open_file(content) as batches:
+            yield batches.schema.empty_table().select(names)
+            for number in range(batches.num_record_batches):
+                table = pa.Table.from_batches([batches.get_batch(number)]).select(names)
+                table.validate(full=True)
+                yield table
 
 
 def _attempt(path: str, function: Callable[..., Any], *args: Any) -> Any:

@@ -8,7 +8,7 @@ are used or read as a whole: `check_edges`.
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from typing import Any
 
 import numpy as np
@@ -25,6 +25,13 @@ _TYPES = {
     **{f"{way}_{name}": types for way in ("out", "in")
        for name, types in (("indptr", _IDS), ("indices", _IDS), ("weights", _WEIGHTS))},
 }  # fmt: skip
+#: The file of all vertices, and its arrays.
+VERTICES = "vertices.shard"
+_TYPES_OF_VERTICES = {
+    "degree": _IDS, "owner": ("<u2",), "labels": ("<i4", "<i8", "<u4", "<u8"), "label_offsets": ("<i8",),
+    "label_bytes": ("|u1",),
+}  # fmt: skip
+_LABELS = ("labels", "label_offsets", "label_bytes")
 _OPTIONAL = ("global_ids", "address", "first_in_edges", "out_weights", "in_indptr", "in_indices", "in_weights")
 #: Owners are uint16.
 _MOST_DEVICES = 2**16 - 1
@@ -32,6 +39,10 @@ _MOST_DEVICES = 2**16 - 1
 
 def _is_count(value: Any, most: int = 2**63 - 1) -> bool:
     return isinstance(value, int) and not isinstance(value, bool) and 0 <= value <= most
+
+
+def _is_number(value: Any) -> bool:
+    return isinstance(value, (int, float)) and not isinstance(value, bool)
 
 
 def _is_flag(value: Any) -> bool:
@@ -51,7 +62,16 @@ _FIELDS: dict[str, Callable[[Any], bool]] = {
     "num_edges": _is_count,
     "is_directed": _is_flag,
     "has_in_edges": _is_flag,
+    "types": lambda value: (
+        isinstance(value, list)
+        and len(value) == 3
+        and value[0] in _IDS
+        and value[1] in _IDS
+        and (value[2] is None or value[2] in _WEIGHTS)
+    ),
+    "facts": lambda value: isinstance(value, dict) and all(map(_is_number, value.values())),
     "files": lambda value: isinstance(value, list),
+    "vertices": lambda value: isinstance(value, dict),
     "version": _is_count,
 }
 
@@ -69,8 +89,13 @@ def check_manifest(path: str, content: dict[str, Any], alignment: int) -> None:
             raise FileFormatError(f"{path}: is not a manifest of shards: {name!r} is {shown}")
     if len(content["files"]) != content["num_devices"]:
         raise FileFormatError(f"{path}: has {len(content['files'])} files for {content['num_devices']} devices")
+    reason = _what_is_wrong(content["vertices"], VERTICES, _TYPES_OF_VERTICES, _LABELS, alignment)
+    if reason is not None:
+        raise FileFormatError(f"{path}: the file of all vertices has {reason}")
     for device, entry in enumerate(content["files"]):
-        reason = _what_is_wrong(entry, device, alignment)
+        is_counted = isinstance(entry, dict) and _is_count(entry.get("num_local"), content["num_vertices"])
+        plain = {key: value for key, value in entry.items() if key != "num_local"} if is_counted else entry
+        reason = _what_is_wrong(plain, name_of(device), _TYPES, _OPTIONAL, alignment)
         if reason is None and content["has_in_edges"] and content["is_directed"]:
             missing = [name for name in ("in_indptr", "in_indices", "first_in_edges") if name not in entry["arrays"]]
             reason = f"no array {missing[0]!r}" if missing else None
@@ -78,12 +103,14 @@ def check_manifest(path: str, content: dict[str, Any], alignment: int) -> None:
             raise FileFormatError(f"{path}: file {device} has {reason}")
 
 
-def _what_is_wrong(entry: Any, device: int, alignment: int) -> str | None:
+def _what_is_wrong(
+    entry: Any, file: str, types: Mapping[str, tuple[str, ...]], optional: tuple[str, ...], alignment: int
+) -> str | None:
     """Say what is wrong with what a manifest says about a file; None if nothing is."""
     if not isinstance(entry, dict) or entry.keys() != {"name", "bytes", "crc32", "arrays"}:
         return "not the entries name, bytes, crc32 and arrays"
-    if entry["name"] != name_of(device):
-        return f"the name {entry['name']!r}; it must be {name_of(device)!r}"
+    if entry["name"] != file:
+        return f"the name {entry['name']!r}; it must be {file!r}"
     if not (
         _is_count(entry["bytes"])
         and entry["bytes"] >= alignment
@@ -91,13 +118,13 @@ def _what_is_wrong(entry: Any, device: int, alignment: int) -> str | None:
         and isinstance(entry["arrays"], dict)
     ):
         return "a size, a checksum or arrays that are none"
-    missing = [name for name in _TYPES if name not in entry["arrays"] and name not in _OPTIONAL]
+    missing = [name for name in types if name not in entry["arrays"] and name not in optional]
     if missing:
         return f"no array {missing[0]!r}"
     for name, place in entry["arrays"].items():
-        if name not in _TYPES:
-            return f"an array {name!r}, which no part has"
-        if not _lies_within(place, _TYPES[name], alignment, entry["bytes"]):
+        if name not in types:
+            return f"an array {name!r}, which no such file has"
+        if not _lies_within(place, types[name], alignment, entry["bytes"]):
             return f"the array {name!r} at {place!r}, which is no place in {entry['bytes']} bytes"
     return None
 
@@ -109,6 +136,17 @@ def _lies_within(place: Any, types: tuple[str, ...], alignment: int, num_bytes: 
     if not (_is_count(start) and _is_count(count)) or start % alignment or start < alignment:
         return False
     return start + count * np.dtype(dtype).itemsize <= num_bytes
+
+
+def check_vertices(path: str, arrays: dict[str, np.ndarray], num_vertices: int, num_devices: int) -> None:
+    """Refuse arrays over all vertices that do not fit one another."""
+    for name, most in (("degree", 2**63 - 1), ("owner", num_devices - 1)):
+        _check_array(f"{path}, array {name!r}", arrays[name], num_vertices, most)
+    if "labels" in arrays:
+        _check_array(f"{path}, array 'labels'", arrays["labels"], num_vertices, 2**63 - 1)
+    if "label_offsets" in arrays:
+        num_bytes = arrays["label_bytes"].size if "label_bytes" in arrays else 0
+        _check_offsets(f"{path}, array 'label_offsets'", arrays["label_offsets"], num_vertices, num_bytes)
 
 
 def check_part(path: str, part: Subgraph, num_edges: int) -> None:

@@ -25,7 +25,7 @@ from shoal.strategies.subgraph import Edges, FarPart, Subgraph
 __all__ = ["DUPLICATIONS", "Edges", "PartitionReport", "Subgraph", "build_subgraphs", "describe_partition"]
 
 #: Bits of a mark: an edge of the device ends there, or comes in from there.
-_OUT, _IN = np.uint8(1), np.uint8(2)
+OUT, IN = np.uint8(1), np.uint8(2)
 
 
 def build_subgraphs(
@@ -152,7 +152,7 @@ class OneHopDuplication:
 DUPLICATIONS: dict[str, type[Duplication]] = {"all": AllDuplication, "one-hop": OneHopDuplication}
 
 
-class _Copies(NamedTuple):
+class Copies(NamedTuple):
     """The copies that a device has, by owner and ascending: their ids at the owner and here."""
 
     bounds: np.ndarray
@@ -165,11 +165,11 @@ def _build_part(
 ) -> dict[str, Any]:
     """Return the fields of a subgraph that follow from its own edges, and the copies it has of other vertices."""
     rows = ownership.rows_of(device, graph)
-    ownership.mark(rows, _OUT)
+    ownership.mark(rows, OUT)
     in_rows = None
     if with_in_edges and graph.is_directed:
         in_rows = ownership.rows_of(device, graph.reverse())
-        ownership.mark(in_rows, _IN)
+        ownership.mark(in_rows, IN)
     remote, marks = ownership.take_remote(device)
     numbering = strategy.number(device, remote)
     out_edges = _copy_edges(ownership, rows, numbering)
@@ -189,8 +189,8 @@ def _build_part(
         "in_edges": in_edges,
         "first_edges": rows.first_edges,
         "first_in_edges": None if in_rows is None else in_rows.first_edges,
-        "border_sizes": read_only(ownership.count_by_owner(remote[marks & _OUT != 0])),
-        "copies": _group_copies(ownership, numbering, remote),
+        "border_sizes": read_only(ownership.count_by_owner(remote[marks & OUT != 0])),
+        "copies": group_copies(ownership, numbering, remote),
     }
 
 
@@ -213,16 +213,17 @@ def _copy_edges(ownership: Ownership, rows: Rows, numbering: Numbering) -> Edges
     return Edges(read_only(indptr), read_only(indices), _read_only_or_none(weights))
 
 
-def _group_copies(ownership: Ownership, numbering: Numbering, remote: np.ndarray) -> _Copies:
+def group_copies(ownership: Ownership, numbering: Numbering, remote: np.ndarray) -> Copies:
+    """Return the copies that a device has."""
     order = np.argsort(ownership.owner[remote], kind="stable")  # a radix sort, for 16 bits
     remote = remote[order]
     bounds = np.cumsum(np.append(0, ownership.count_by_owner(remote)))
     if numbering.local_ids is None:
-        return _Copies(bounds, remote, remote)
-    return _Copies(bounds, ownership.address[remote], numbering.local_ids[remote])
+        return Copies(bounds, remote, remote)
+    return Copies(bounds, ownership.address[remote], numbering.local_ids[remote])
 
 
-def _gather_copies(copies: Sequence[_Copies], device: int) -> dict[str, Any]:
+def _gather_copies(copies: Sequence[Copies], device: int) -> dict[str, Any]:
     """Return what the peers have copies of among the vertices of ``device``."""
     sizes = [peer.bounds[device + 1] - peer.bounds[device] for peer in copies]
     here = [peer.at_owner[peer.bounds[device] : peer.bounds[device + 1]] for peer in copies]
@@ -297,7 +298,7 @@ def describe_partition(graph: Graph, owner: Any, num_devices: int) -> PartitionR
     edges, borders, num_cut = [], [], 0
     for device in range(num_devices):
         rows = ownership.rows_of(device, graph)
-        ownership.mark(rows, _OUT)
+        ownership.mark(rows, OUT)
         edges.append(rows.num_edges)
         borders.append(ownership.take_remote(device)[0].size)
         num_cut += sum(ownership.run_over(rows, "count_cut", rows.indices, device, ownership.owner))

@@ -16,6 +16,8 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
+import numpy as np
+
 from shoal.errors import OutOfMemoryError
 from shoal.graph import Graph
 
@@ -135,7 +137,7 @@ def factors_of(graph: Graph, folder: Path) -> Factors:
     """Return the factors of earlier runs on a graph."""
     found = graph._cache.get("room factors")
     if found is None:
-        path = folder / f"rooms_{_fingerprint(graph):08x}.json"
+        path = folder / f"rooms_{fingerprint(graph):08x}.json"
         found = graph._cache["room factors"] = Factors(path, _read(path))
     return found
 
@@ -154,7 +156,13 @@ def _read(path: Path) -> dict[str, float]:
 SAMPLED_OFFSETS = 4096  # told apart by these, their sizes and kind, graphs are the same; if not, room grows as ever
 
 
-def _fingerprint(graph: Graph) -> int:
-    step = max(len(graph.indptr) // SAMPLED_OFFSETS, 1)
-    sizes = f"{graph.num_vertices} {graph.num_edges} {graph.is_directed}"
-    return zlib.crc32(graph.indptr[::step].tobytes(), zlib.crc32(sizes.encode()))
+def fingerprint(graph: Graph) -> int:
+    """Return a number that tells a graph from most others."""
+    return graph._cached("fingerprint", lambda: fingerprint_of(graph.indptr, graph.is_directed))
+
+
+def fingerprint_of(indptr: np.ndarray, is_directed: bool) -> int:
+    """Return that number of a graph with these offsets."""
+    step = max(len(indptr) // SAMPLED_OFFSETS, 1)
+    sizes = f"{len(indptr) - 1} {indptr[-1]} {is_directed}"
+    return zlib.crc32(indptr[::step].tobytes(), zlib.crc32(sizes.encode()))

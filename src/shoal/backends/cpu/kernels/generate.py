@@ -118,14 +118,14 @@ def permute_block(ids, count, scale, key):
 
 
 @compiled(allocates=True)
-def draw_rmat(thread, num_threads, seed, src, dst, scale, thresholds, is_shuffled):
-    """Fill ``src`` and ``dst`` with R-MAT edges among 2**scale vertices."""
+def draw_rmat(thread, num_threads, seed, src, dst, scale, thresholds, is_shuffled, begin):
+    """Fill ``src`` and ``dst`` with R-MAT edges among 2**scale vertices, from the edge of number ``begin`` on."""
     edge_key, shuffle_key = draw(seed, EDGES), draw(seed, SHUFFLE)
     rows, columns = np.empty(BLOCK, np.uint64), np.empty(BLOCK, np.uint64)
     start, stop = share(len(src), thread, num_threads)
     for first in range(start, stop, BLOCK):
         count = min(BLOCK, stop - first)
-        draw_block(rows, columns, first, count, scale, thresholds, edge_key)
+        draw_block(rows, columns, begin + first, count, scale, thresholds, edge_key)
         if is_shuffled:
             permute_block(rows, count, scale, shuffle_key)
             permute_block(columns, count, scale, shuffle_key)
@@ -135,12 +135,12 @@ def draw_rmat(thread, num_threads, seed, src, dst, scale, thresholds, is_shuffle
 
 
 @compiled()
-def draw_uniform(thread, num_threads, seed, src, dst, num_vertices):
-    """Fill ``src`` and ``dst`` with endpoints drawn uniformly: words 2i and 2i+1 for edge i."""
+def draw_uniform(thread, num_threads, seed, src, dst, num_vertices, begin):
+    """Fill ``src`` and ``dst`` with endpoints drawn uniformly: words 2i and 2i+1 for edge i, from ``begin`` on."""
     key = draw(seed, EDGES)
     start, stop = share(len(src), thread, num_threads)
     for i in range(start, stop):
-        number = np.uint64(2 * i)
+        number = np.uint64(2 * (begin + i))
         src[i] = scaled(draw(key, number), num_vertices)
         dst[i] = scaled(draw(key, number + ONE), num_vertices)
 
@@ -212,6 +212,16 @@ def row_of(edge, indptr):
 def edge_word(key, src, dst):
     """A word that depends on the unordered pair of endpoints only: both directions and all copies have the same."""
     return draw(draw(key, np.uint64(min(src, dst))), np.uint64(max(src, dst)))
+
+
+@compiled()
+def weigh_edges(thread, num_threads, seed, src, dst, weights, low, num_values, unit):
+    """Give every edge the weight that `weigh` gives it in a CSR."""
+    key = draw(seed, WEIGHTS)
+    start, stop = share(len(src), thread, num_threads)
+    for i in range(start, stop):
+        word = edge_word(key, np.int64(src[i]), np.int64(dst[i]))
+        weights[i] = low + unit * np.float64(scaled(word, num_values))
 
 
 @compiled()

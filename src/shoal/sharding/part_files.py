@@ -1,0 +1,144 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The parts of devices as files, from the rows of a graph in files: the same as `build_subgraphs` makes in memory.
+
+For each device its rows are read twice: to find which vertices they mention, and to write them by local ids.  What a
+device has copies of goes to the others by way of a file, since all copies of all devices may be more than memory has
+room for; so the places of a device's own vertices at its peers stand last in its file.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterator
+from typing import Any
+
+import numpy as np
+
+from shoal.io.shards import ShardFile
+from shoal.progress import WorkReporter
+from shoal.sharding.external_sort import RowBlock, SortedEdges
+from shoal.strategies.duplication import DUPLICATIONS, IN, OUT, Copies, Numbering, group_copies
+from shoal.strategies.ownership import Ownership, Rows
+
+#: Places of an array that are read in one go.
+_PIECE = 2**20
+
+
+def write_part_files(
+    folder: str, token: str, edges: SortedEdges, in_edges: SortedEdges | None, ownership: Ownership,
+    duplication: str, max_edges: int,
+) -> list[dict[str, Any]]:  # fmt: skip
+    """Write the file of each device and return what the manifest says about them.
+
+    Parameters
+    ----------
+    in_edges : the rows of the reverse, if parts are to have incoming edges that are not the outgoing ones
+    max_edges : how many edges may be in memory at once
+    """
+    writer = _Writer(folder, token, edges, in_edges, ownership, duplication, max_edges)
+    devices = range(ownership.num_devices)
+    for device in devices:
+        writer.write(device)
+    for device in devices:
+        writer.write_copies(device)
+    writer.remove_copies()
+    return [file.entry() for file in writer.files]
+
+
+class _Writer:
+    """Writes part after part, and then who has copies of what."""
+
+    def __init__(
+        self, folder: str, token: str, edges: SortedEdges, in_edges: SortedEdges | None, ownership: Ownership,
+        duplication: str, max_edges: int,
+    ) -> None:  # fmt: skip
+        self.folder, self.ownership, self.max_edges = folder, ownership, max_edges
+        self.directions = {"out": (edges, OUT)} | ({} if in_edges is None else {"in": (in_edges, IN)})
+        self.strategy = DUPLICATIONS[duplication](ownership)
+        self.files = [ShardFile(folder, device, token) for device in range(ownership.num_devices)]
+        self.bounds: list[np.ndarray] = []  # of each device's copies, by owner
+        total = 2 * sum(edges.num_edges for edges, _ in self.directions.values())
+        self.work, self.done = WorkReporter("divided", total, "edges"), 0
+
+    def write(self, device: int) -> None:
+        """Write all of a device's file but its peers' copies, and keep which copies it has."""
+        ownership, file = self.ownership, self.files[device]
+        for edges, bit in self.directions.values():
+            for _, rows in self._rows(edges, "indices", device):
+                ownership.mark(rows, bit)
+        remote, marks = ownership.take_remote(device)
+        numbering = self.strategy.number(device, remote)
+        for name in ("owned", "global_ids", "owner", "address"):
+            array = getattr(numbering, name)
+            if array is not None:
+                file.add(name, array)
+        file.add("border_sizes", ownership.count_by_owner(remote[marks & OUT != 0]))
+        for direction, (edges, _) in self.directions.items():
+            self._write_edges(device, direction, edges, numbering)
+        file.facts["num_local"] = numbering.owner.size
+        self._keep_copies(device, group_copies(ownership, numbering, remote))
+
+    def _write_edges(self, device: int, direction: str, edges: SortedEdges, numbering: Numbering) -> None:
+        file, vertices = self.files[device], self.ownership.vertices_of(device)
+        first_edges = edges.indptr[vertices]
+        indptr = np.zeros(numbering.owner.size + 1, edges.indptr.dtype)
+        indptr[1:][numbering.owned] = edges.indptr[1:][vertices] - first_edges
+        np.cumsum(indptr, out=indptr)
+        file.add("first_edges" if direction == "out" else "first_in_edges", first_edges)
+        file.add(f"{direction}_indptr", indptr)
+        for name, local_ids in (("indices", numbering.local_ids), ("weights", None)):
+            if name in edges.paths:
+                pieces = self._copied(edges, name, device, local_ids)
+                file.add_pieces(f"{direction}_{name}", edges.dtypes[name], pieces)
+
+    def _copied(self, edges: SortedEdges, name: str, device: int, local_ids: np.ndarray | None) -> Iterator[np.ndarray]:
+        """Yield the values of a device's rows, ends of edges as local ids."""
+        for block, rows in self._rows(edges, name, device):
+            values = np.empty(rows.num_edges, block.values.dtype)
+            self.ownership.run_over(rows, "copy_edges", block.values, None, local_ids, values, None)
+            yield values
+
+    def _rows(self, edges: SortedEdges, name: str, device: int) -> Iterator[tuple[RowBlock, Rows]]:
+        """Yield the rows of a device's vertices, block after block; their places are those in the block."""
+        vertices = self.ownership.vertices_of(device)
+        vertices = vertices[edges.indptr[1:][vertices] > edges.indptr[vertices]]
+        for block in edges.blocks(name, vertices, self.max_edges):
+            here = vertices[slice(*np.searchsorted(vertices, [block.first, block.last]))]
+            begins = edges.indptr[here]
+            offsets = np.append(0, np.cumsum(edges.indptr[1:][here] - begins)).astype(edges.indptr.dtype)
+            if offsets[-1]:
+                yield block, Rows(offsets, begins - edges.indptr.dtype.type(block.begin), block.values, None)
+                self.done += int(offsets[-1]) if name == "indices" else 0
+                self.work.report(self.done)
+
+    def _copies_path(self, device: int) -> str:
+        return os.path.join(self.folder, f"copies-{device}.spool")
+
+    def _keep_copies(self, device: int, copies: Copies) -> None:
+        """Write the ids of a device's copies at their owners, and behind them those here."""
+        self.bounds.append(copies.bounds)
+        with open(self._copies_path(device), "wb") as file:
+            for ids in (copies.at_owner, copies.here):
+                np.ascontiguousarray(ids).tofile(file)
+
+    def write_copies(self, device: int) -> None:
+        """Write what the peers have copies of among the vertices of a device."""
+        file, dtype = self.files[device], self.ownership.vertices.dtype
+        sizes = [int(bounds[device + 1] - bounds[device]) for bounds in self.bounds]
+        file.add("copy_indptr", np.cumsum([0, *sizes], dtype=np.int64))
+        for name, is_at_owner in (("copy_here", True), ("copy_there", False)):
+            file.add_pieces(name, dtype, self._read_copies(device, dtype, is_at_owner=is_at_owner))
+
+    def _read_copies(self, device: int, dtype: np.dtype, *, is_at_owner: bool) -> Iterator[np.ndarray]:
+        for peer, bounds in enumerate(self.bounds):
+            begin, end = (int(bound) for bound in bounds[device : device + 2])
+            shift = 0 if is_at_owner else int(bounds[-1])
+            with open(self._copies_path(peer), "rb") as file:
+                file.seek((shift + begin) * dtype.itemsize)
+                for start in range(begin, end, _PIECE):
+                    yield np.fromfile(file, dtype, min(_PIECE, end - start))
+
+    def remove_copies(self) -> None:
+        """Remove what was written to be read once."""
+        for device in range(len(self.bounds)):
+            os.unlink(self._copies_path(device))
