@@ -27,7 +27,7 @@ from figures import Figure, parser, publish
 SEARCH = Path(__file__).resolve().parents[1] / "tests" / "rank_search.py"
 NUM_RANKS = 4
 NUM_SNAPSHOTS = 40  # that the search writes at least
-SILENT_SECONDS = 3.0
+SILENT_SECONDS = 5.0
 PATIENCE_SECONDS = 120.0
 Fault = Callable[[Path, np.random.Generator], bool]
 

@@ -143,7 +143,7 @@ MANIFESTS = {
     "before the file": (lambda c: c["files"][0]["arrays"]["owned"].__setitem__(1, -64), "the array 'owned' at"),
     "array missing": (lambda c: c["files"][2]["arrays"].pop("owner"), "no array 'owner'"),
     "array unknown": (lambda c: c["files"][2]["arrays"].update(x=["<i4", 64, 0]), "an array 'x'"),
-    "fewer vertices": (lambda c: c.update(num_vertices=10), "allowed: from 0 to 9"),
+    "fewer vertices": (lambda c: c.update(num_vertices=10), "allowed: from 0 to 10"),
 }
 
 

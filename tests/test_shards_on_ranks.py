@@ -15,7 +15,8 @@ import pytest
 import graphs
 import shoal
 from processes import SOURCES
-from ranks import TESTS, find_mpiexec, run_job
+from ranks import TESTS, run_job
+from shoal.commands.launching import find_launcher
 
 pytestmark = pytest.mark.host_only("about CPU devices of several processes")
 NUM_RANKS = 2
@@ -51,7 +52,7 @@ def test_ranks_find_what_one_device_does_in_the_memory_of_their_part(folder):
 def run_command(num_ranks, folder, *arguments):
     """Run the command line on ranks; return its status and what it wrote, but for what launchers add."""
     variables = os.environ | {"PYTHONPATH": str(SOURCES)}
-    command = [find_mpiexec(), "-n", str(num_ranks), sys.executable, "-m", "shoal.cli", *arguments]
+    command = [find_launcher(), "-n", str(num_ranks), sys.executable, "-m", "shoal.cli", *arguments]
     done = subprocess.run(command, cwd=folder, env=variables, capture_output=True, text=True, timeout=300)
     return done.returncode, done.stdout, [line for line in done.stderr.splitlines() if line.startswith("shoal")]
 

@@ -81,17 +81,17 @@ def facts_of_weights(least: Any, most: Any, total: Any, num_zero: int, count: in
 
 def make_outline(
     place: str, types: list[str | None], num_edges: int, is_directed: bool, degree: np.ndarray, labels: Any,
-    facts: dict[str, Any],
+    facts: dict[str, Any], offsets: np.ndarray | None = None,
 ) -> Graph:  # fmt: skip
-    """Return the outline of a graph whose edges are at a place."""
+    """Return the outline of a graph whose edges are at a place, and maybe its offsets, too."""
     vertex_dtype, edge_dtype, weight_dtype = types
-    indptr = AbsentArray("offsets", edge_dtype, degree.size + 1, place)
+    indptr = AbsentArray("offsets", edge_dtype, degree.size + 1, place) if offsets is None else offsets
     indices = AbsentArray("edges", vertex_dtype, num_edges, place)
     weights = None if weight_dtype is None else AbsentArray("weights", weight_dtype, num_edges, place)
     nothing = np.empty(0, np.int32)
     graph = Graph._make((nothing, nothing, None), is_directed, labels)
     for name, array in (("indptr", indptr), ("indices", indices), ("weights", weights)):
-        object.__setattr__(graph, name, array)
+        object.__setattr__(graph, f"_{name}", array)
     graph._cache["degree"] = read_only(degree)
     graph._cache.update({name: facts[name] for name in _KEPT if facts.get(name) is not None})
     return graph

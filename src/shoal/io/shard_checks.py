@@ -93,9 +93,11 @@ def check_manifest(path: str, content: dict[str, Any], alignment: int) -> None:
     if reason is not None:
         raise FileFormatError(f"{path}: the file of all vertices has {reason}")
     for device, entry in enumerate(content["files"]):
-        is_counted = isinstance(entry, dict) and _is_count(entry.get("num_local"), content["num_vertices"])
-        plain = {key: value for key, value in entry.items() if key != "num_local"} if is_counted else entry
+        plain = dict(entry) if isinstance(entry, dict) else {}
+        num_local = plain.pop("num_local", None)
         reason = _what_is_wrong(plain, name_of(device), _TYPES, _OPTIONAL, alignment)
+        if not _is_count(num_local, content["num_vertices"]):
+            reason = f"{num_local!r} vertices; allowed: from 0 to {content['num_vertices']}"
         if reason is None and content["has_in_edges"] and content["is_directed"]:
             missing = [name for name in ("in_indptr", "in_indices", "first_in_edges") if name not in entry["arrays"]]
             reason = f"no array {missing[0]!r}" if missing else None

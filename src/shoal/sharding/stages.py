@@ -108,8 +108,8 @@ def _write(
     degree = np.diff(edges.indptr)
     facts = _facts(edges, degree, is_directed)
     types = types_of(vertex_dtype, edges.indptr.dtype, weight_dtype)
-    outline = make_outline("the files", types, edges.num_edges, is_directed, degree, None, facts)
-    object.__setattr__(outline, "indptr", edges.indptr)  # the offsets are here: segments are cut by them
+    # Segments are cut by the offsets.
+    outline = make_outline("the files", types, edges.num_edges, is_directed, degree, None, facts, edges.indptr)
     owner = partition_graph(outline, request.num_devices, request.partition, request.seed)
     vertices = write_vertices(folder, token, degree, owner, labels)
     del degree, outline, labels
