@@ -38,7 +38,7 @@ PAGES = (
 TABLES = (
     "comparison", "summary", "user_program", "devices", "ownership", "asynchronous", "gpu", "gpu_user_program",
     "gpu_many", "gpu_asynchronous", "memory", "startup", "cost_training", "cost_inference", "model_stealing",
-    "model_validation", "planning", "fuzz", "partitioning",
+    "model_validation", "planning", "fuzz", "faults", "partitioning",
 )  # fmt: skip
 NOT_MEASURED = ["Not measured yet: see `benchmarks/README.md`."]
 _BLOCK = re.compile(r"(<!-- table: begin (\w+) -->\n).*?(<!-- table: end -->)", re.DOTALL)

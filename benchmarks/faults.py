@@ -99,14 +99,18 @@ def damage(place: Path, generator: np.random.Generator) -> bool:
     job(NUM_RANKS, place, "--leave", 0, int(generator.integers(2, NUM_SNAPSHOTS)), 0, signal.SIGKILL)
     last = max(place.glob("snapshot-*[0-9]"), key=lambda path: int(path.name.partition("-")[2]))
     files = sorted(last.iterdir())
-    path = files[generator.integers(len(files))]
+    spoil(files[generator.integers(len(files))], generator)
+    return True
+
+
+def spoil(path: Path, generator: np.random.Generator) -> None:
+    """Flip a bit of a file, or cut it off."""
     content = bytearray(path.read_bytes())
     if generator.random() < 0.5:
         content[generator.integers(len(content))] ^= 1 << int(generator.integers(8))
     else:
         del content[generator.integers(len(content)) :]
     path.write_bytes(content)
-    return True
 
 
 def start(ranks: int, place: Path, *words: object) -> subprocess.Popen[str]:

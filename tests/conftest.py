@@ -8,7 +8,9 @@ programs there.  Tests that say nothing about a GPU are marked ``host_only``, wi
 import faulthandler
 import os
 import signal
+import sys
 import threading
+from pathlib import Path
 
 import pytest
 from hypothesis import HealthCheck, settings
@@ -22,6 +24,9 @@ settings.load_profile(os.environ.get("HYPOTHESIS_PROFILE", "ci" if os.environ.ge
 # What a shell starts in the background ignores Ctrl-C, and so do the processes it starts: tests press it on those.
 if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
     signal.signal(signal.SIGINT, signal.default_int_handler)
+
+# Scripts whose parts tests use.
+sys.path.insert(0, str(Path(__file__).resolve().parents[1] / "benchmarks"))
 
 HANGS_SECONDS = 120  # far more than any test of runs that may wait for one another takes
 

@@ -216,11 +216,11 @@ def test_last_drawn_edges(with_holes, num_edges):
     src, dst = with_holes((num_edges,), np.int32), with_holes((num_edges,), np.int32)
     thresholds = tuple(np.uint64(round(total * 2**32)) for total in (0.57, 0.76, 0.95))
     last = (num_threads - 1, num_threads, np.uint64(seed))
-    generate_kernels.draw_rmat(*last, src, dst, 31, thresholds, False)
+    generate_kernels.draw_rmat(*last, src, dst, 31, thresholds, False, 0)
     first = num_edges * (num_threads - 1) // num_threads
     for edge in range(first, num_edges):
         assert (src[edge], dst[edge]) == plain_rmat_edge(edge, 31, seed)
-    generate_kernels.draw_uniform(*last, src, dst, np.uint64(2**31 - 1))
+    generate_kernels.draw_uniform(*last, src, dst, np.uint64(2**31 - 1), 0)
     key = split_mix(seed, 0)
     for edge in range(first, num_edges):
         assert src[edge] == split_mix(key, 2 * edge) * (2**31 - 1) >> 64

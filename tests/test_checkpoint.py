@@ -17,6 +17,7 @@ import pytest
 
 import shoal
 from crashes import begin_and_crash
+from faults import spoil
 from processes import SOURCES
 from shoal.checkpoint import folder as folder_module
 from shoal.checkpoint.record import Record
@@ -107,16 +108,6 @@ def test_two_snapshots_are_kept(place):
     assert not list(place.glob("*.partial"))
 
 
-def damage(path, generator):
-    """Flip a bit of a file, or cut it off."""
-    content = bytearray(path.read_bytes())
-    if generator.random() < 0.5:
-        content[generator.integers(len(content))] ^= 1 << int(generator.integers(8))
-    else:
-        del content[generator.integers(len(content)) :]
-    path.write_bytes(content)
-
-
 @pytest.mark.parametrize("seed", range(30))
 def test_damage_is_noticed_and_the_snapshot_before_is_used(place, caplog, seed):
     generator = np.random.default_rng(seed)
@@ -125,7 +116,7 @@ def test_damage_is_noticed_and_the_snapshot_before_is_used(place, caplog, seed):
     assert begin_and_crash(lambda **given: shoal.sssp(grid, 0, delta=1, **given), 4, **options)
     last = max(place.glob("snapshot-*"))
     files = sorted(last.iterdir())
-    damage(files[seed % len(files)], generator)
+    spoil(files[seed % len(files)], generator)
     found = shoal.sssp(grid, 0, delta=1, resume=True, **options)
     assert (found.distance == shoal.sssp(grid, 0).distance).all()
     assert str(last) in caplog.text

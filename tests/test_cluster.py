@@ -4,21 +4,16 @@
 import doctest
 import itertools
 import math
-import sys
-from pathlib import Path
 
 import numpy as np
 import pytest
 
+import rmat_laws
 import shoal
 from shoal import ArgumentError
 from shoal.model import Counts, cluster, find_topology, make_cluster, make_topology, scaling
 from shoal.model.transfers import transfer_seconds
 from shoal.strategies.communication import make_schedule
-
-sys.path.insert(0, str(Path(__file__).resolve().parents[1] / "benchmarks"))
-
-import rmat_laws
 
 pytestmark = pytest.mark.host_only("about topologies and expected counts: nothing runs on a device")
 

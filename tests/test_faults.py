@@ -4,13 +4,8 @@
 What is done to them is in benchmarks/faults.py, which does it often; here each is done once or a few times.
 """
 
-import sys
-from pathlib import Path
-
 import numpy as np
 import pytest
-
-sys.path.insert(0, str(Path(__file__).resolve().parents[1] / "benchmarks"))
 
 import faults
 

@@ -11,20 +11,17 @@ from pathlib import Path
 
 import pytest
 
+import comparison
+import devices
+import document
 import shoal
+from figures import Figure
 from shoal.bench import run_benchmark
 
 pytestmark = pytest.mark.host_only("about tables in pages, and scripts for the CPU")
 
 ROOT = Path(__file__).resolve().parents[1]
 BENCHMARKS = ROOT / "benchmarks"
-sys.path.insert(0, str(BENCHMARKS))
-
-import comparison  # noqa: E402
-import devices  # noqa: E402
-import document  # noqa: E402
-from figures import Figure  # noqa: E402
-
 RESULTS = document.load_results(document.RESULTS)
 BLOCK = re.compile(r"<!-- table: begin \w+ -->.*?<!-- table: end -->", re.DOTALL)
 

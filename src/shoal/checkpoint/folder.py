@@ -28,6 +28,7 @@ import numpy as np
 
 from shoal.backends.base import Ranks
 from shoal.errors import FileFormatError, ShoalError
+from shoal.io import trees
 from shoal.io.array_files import read_arrays, write_arrays
 
 VERSION = 1
@@ -153,12 +154,9 @@ def write_json(path: str, content: dict[str, Any]) -> None:
 def read_json(path: str) -> dict[str, Any]:
     """Return what `write_json` wrote, or say what is wrong with it."""
     try:
-        with open(path, encoding="utf-8") as file:
-            content = json.load(file)
+        content = trees.read_json(path, "a part of a checkpoint")
     except OSError as error:
         raise FileFormatError(f"{path}: cannot be read: {error.strerror}") from None
-    except (ValueError, RecursionError) as error:  # neither text nor JSON
-        raise FileFormatError(f"{path}: is no JSON: {error}") from None
     if not isinstance(content, dict) or "checksum" not in content:
         raise FileFormatError(f"{path}: is not a part of a checkpoint")
     if content.get("version") != VERSION:
