@@ -50,7 +50,7 @@ def run_threads(
     """
     if num_threads == 1 and on_interrupt is None:
         return [kernel(0, 1, *args)]
-    team = _Team(kernel, num_threads, args, on_interrupt or _do_nothing)
+    team = _Team(kernel, num_threads, args, on_interrupt or _do_nothing, has_company=beside is not None)
     try:
         try:
             team.start()
@@ -79,7 +79,10 @@ class _Team:
     thread that comes when nobody is missing has been given up and does nothing.
     """
 
-    def __init__(self, kernel: Callable, num_threads: int, args: tuple, on_interrupt: Callable[[], None]) -> None:
+    def __init__(
+        self, kernel: Callable, num_threads: int, args: tuple, on_interrupt: Callable[[], None], *, has_company: bool
+    ) -> None:
+        self.has_company = has_company
         self.kernel, self.args, self.on_interrupt = kernel, args, on_interrupt
         self.num_threads = self.num_missing = num_threads
         self.num_running = 0
@@ -156,7 +159,10 @@ class _Team:
                 self.all_ended.release()
 
     def _bind(self, thread: int) -> None:
-        """With a core for each thread, give each its own: two on one core halve the speed of every superstep."""
-        if self.num_threads == len(self.cores) and hasattr(os, "sched_setaffinity"):
+        """With a core for each thread, give each its own: two on one core halve the speed of every superstep.
+
+        Where the caller works beside them, and maybe other processes, there is none for each.
+        """
+        if self.num_threads == len(self.cores) and not self.has_company and hasattr(os, "sched_setaffinity"):
             with contextlib.suppress(OSError):  # a core that has been taken away meanwhile
                 os.sched_setaffinity(0, {self.cores[thread]})
