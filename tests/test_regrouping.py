@@ -440,12 +440,19 @@ class Endless(Program):
     def step(self, frontier):
         return advance(frontier, self.always)
 
+def stop(progress):
+    raise InterruptedError
+
 graph = shoal.generate.grid(40, 40)
 how = {"devices": "cpu:4x1", "stealing": "ownership"}
 expected = shoal.bfs(graph, 0, **how).distance
 with pytest.MonkeyPatch.context() as monkeypatch:
     regroup_always(monkeypatch, LEVELS)
-    print("running")
+    try:  # once before: Ctrl-C while it is compiled would be another test
+        with shoal.observe(stop):
+            shoal.run(Endless(), graph, **how)
+    except InterruptedError:
+        print("running")
     try:
         shoal.run(Endless(), graph, **how)
     except KeyboardInterrupt:

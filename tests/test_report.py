@@ -339,7 +339,7 @@ def test_figures_are_what_plotly_knows_and_captions_one_sentence(name):
         assert re.fullmatch(r"[A-Z][^.]*good is [^.]*\.", chart.caption), chart.caption
         titles = [axis["title"]["text"] for key, axis in figure["layout"].items() if key == "yaxis" and "title" in axis]
         assert chart.name == "timeline" or titles, chart.name
-    assert len(CHARTS) == 8
+    assert len(CHARTS) == 9
 
 
 def test_totals_are_those_of_the_statistics():

@@ -14,6 +14,7 @@ import pytest
 import shoal
 from shoal.cli import app, main
 from shoal.commands.settings import OTHER_VARIABLES
+from shoal.machine import JOB_FOLDER, JOB_TIMEOUT
 
 pytestmark = pytest.mark.host_only("about the command line")
 
@@ -189,6 +190,7 @@ def test_every_variable_that_is_read_is_known():
     root = Path(__file__).resolve().parents[1]
     texts = [path.read_text(encoding="utf-8") for part in ("src", "tests") for path in (root / part).rglob("*.py")]
     read = {name for text in texts for name in re.findall(r'environ(?:\.get\(|\[)"(SHOAL_[A-Z_]+)"', text)}
+    read |= {JOB_FOLDER, JOB_TIMEOUT}  # by these names
     assert set(OTHER_VARIABLES) <= read | {"SHOAL_CACHE_DIR"}
     options = {"SHOAL_DEVICES"}
     assert read - set(OTHER_VARIABLES) <= options
@@ -228,6 +230,7 @@ class TestLog:
 
 def test_every_command_takes_settings(folder, capsys):
     commands = [command.name for command in app.registered_commands] + ["generate rmat", "generate grid"]
+    commands.remove("mpi-run")  # the command behind it takes them
     for name in commands:
         assert main([*name.split(), "--help"]) == 0
         text = capsys.readouterr().out

@@ -12,6 +12,8 @@ from shoal.machine import anonymous_memory_bytes, format_bytes
 #: What reading takes beside what is counted: a batch, and what Arrow and the kernels keep.  Measured with batches of
 #: 2**20 rows of Parquet: 150 MB.
 BESIDE_BYTES = 192 * 2**20
+#: What a process has at most when it has loaded shoal.  One that has more has it for something else.
+NEW_PROCESS_BYTES = 256 * 2**20
 #: Fewer edges in memory at once would make more files than a process may have open, and a graph of any size slow.
 _LEAST_EDGES = 2**16
 #: Allocators keep some of what is given back, and a sort has counters and buffers of its own.
@@ -29,7 +31,7 @@ class Budget:
     @classmethod
     def of(cls, total: int) -> Budget:
         """Return the budget of this process from now on."""
-        return cls(total, anonymous_memory_bytes() + BESIDE_BYTES)
+        return cls(total, min(anonymous_memory_bytes(), NEW_PROCESS_BYTES) + BESIDE_BYTES)
 
     @property
     def left(self) -> int:
