@@ -51,6 +51,16 @@ def test_help_ends_with_examples(name, capsys, monkeypatch):
     assert set(shown) <= {example for examples in EXAMPLES.values() for example in examples}
 
 
+@pytest.mark.parametrize("name", ["bfs", "cc", "pagerank"])
+def test_help_names_all_that_a_strategy_may_be(name, capsys, monkeypatch):
+    monkeypatch.setenv("COLUMNS", "300")
+    assert main([name, "--help"]) == 0
+    text = " ".join(capsys.readouterr().out.split())
+    for axis in set(AXES) - {"output"}:
+        option = text.split(f"--{axis.replace('_', '-')} ")[1].split("--")[0]
+        assert all(choice in option for choice in AXES[axis]), (axis, option)
+
+
 def test_examples_run_one_after_the_other(tmp_path, monkeypatch, capsys):
     monkeypatch.chdir(tmp_path)
     for name, examples in EXAMPLES.items():

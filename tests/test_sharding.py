@@ -165,7 +165,7 @@ BAD = [
     ("partition a.txt weighted.txt --devices 2 --output p", "weights others none"),
     ("partition a.txt directed.txt --devices 2 --output p", "directed.txt undirected directed="),
     ("partition a.txt --devices 2 --memory 2GiB --num-vertices 2 --output p", "a.txt, line 2"),
-    ("partition a.txt --devices 2 --num-vertices 5", "num-vertices=5 --memory"),
+    ("partition a.txt --devices 2 --num-vertices 2", "a.txt, line 2"),
     ("partition ids.parquet --devices 2 --memory 2GiB --num-vertices 2 --output p", "ids.parquet id 9 2 vertices"),
     ("partition names.parquet --devices 2 --memory 2GiB --output p", "names.parquet 'src' integers"),
 ]

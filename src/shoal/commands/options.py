@@ -65,6 +65,9 @@ class ReadingOptions:
         bool | None,
         typer.Option("--directed/--undirected", help="If not as the file says.", rich_help_panel=_READING),
     ] = None
+    num_vertices: Annotated[
+        int | None, typer.Option(help="Ids are 0 to so many less one, with gaps too.", rich_help_panel=_READING)
+    ] = None
     deduplicate: Annotated[
         bool, typer.Option("--deduplicate", help="Keep one of parallel edges.", rich_help_panel=_READING)
     ] = False
@@ -117,22 +120,20 @@ class RunOptions:
     devices: Annotated[
         str,
         typer.Option(
-            help="cpu, cpu:N (N devices), cpu:NxT (of T threads each), cuda (a GPU), cuda:K, or auto: SHOAL_DEVICES.",
+            help="cpu, cpu:N (N devices), cpu:NxT (of T threads each), cuda, cuda:all, cuda:0-3, mpi (ranks), auto.",
             rich_help_panel=_RUNNING,
         ),
     ] = DEFAULT.devices
-    partition: Annotated[
-        str, typer.Option(help="auto, random, biased-random, segment or metis.", rich_help_panel=_DEVICES)
-    ] = DEFAULT.partition
+    partition: Annotated[str, typer.Option(help="Who gets which vertices", rich_help_panel=_DEVICES)] = (
+        DEFAULT.partition
+    )
     partition_seed: Annotated[int, typer.Option(help="Of random partitions.", rich_help_panel=_DEVICES)] = (
         DEFAULT.partition_seed
     )
-    duplication: Annotated[str, typer.Option(help="auto, all or one-hop.", rich_help_panel=_DEVICES)] = (
-        DEFAULT.duplication
-    )
-    communication: Annotated[
-        str, typer.Option(help="auto, selective, broadcast, butterfly or ring.", rich_help_panel=_DEVICES)
-    ] = DEFAULT.communication
+    duplication: Annotated[
+        str, typer.Option(help="Of which vertices devices have copies", rich_help_panel=_DEVICES)
+    ] = DEFAULT.duplication
+    communication: Annotated[str, typer.Option(help="Who tells whom", rich_help_panel=_DEVICES)] = DEFAULT.communication
     shards: Annotated[
         str | None,
         typer.Option(metavar="DIR", help="The graph's parts, as shoal partition wrote them.", rich_help_panel=_DEVICES),
@@ -140,27 +141,27 @@ class RunOptions:
     fanout: Annotated[
         int, typer.Option(help="Of a butterfly: 1 to the number of devices.", rich_help_panel=_DEVICES)
     ] = DEFAULT.fanout
-    execution: Annotated[str, typer.Option(help="auto, bsp or async.", rich_help_panel=_RUNNING)] = DEFAULT.execution
+    execution: Annotated[str, typer.Option(help="In supersteps or without", rich_help_panel=_RUNNING)] = (
+        DEFAULT.execution
+    )
     stealing: Annotated[
         str,
-        typer.Option(
-            help="Who visits the edges of others' vertices: auto, none or frontier.", rich_help_panel=_RUNNING
-        ),
+        typer.Option(help="Who visits the edges of others' vertices", rich_help_panel=_RUNNING),
     ] = DEFAULT.stealing
-    priority: Annotated[str, typer.Option(help="Of async execution: auto, soft or none.", rich_help_panel=_RUNNING)] = (
+    priority: Annotated[str, typer.Option(help="What goes first without supersteps", rich_help_panel=_RUNNING)] = (
         DEFAULT.priority
     )
-    memory: Annotated[
-        str, typer.Option(help="auto, just-enough, fixed, maximum or fused.", rich_help_panel=_RUNNING)
-    ] = DEFAULT.memory
+    memory: Annotated[str, typer.Option(help="How much room frontiers get", rich_help_panel=_RUNNING)] = DEFAULT.memory
     memory_limit: Annotated[
         str | None,
         typer.Option(metavar="BYTES", help="For each device, beside the graph: 500MB, 2GiB.", rich_help_panel=_RUNNING),
     ] = None
-    direction: Annotated[str, typer.Option(help="auto, push or pull.", rich_help_panel=_RUNNING)] = DEFAULT.direction
+    direction: Annotated[str, typer.Option(help="Along edges, or against them", rich_help_panel=_RUNNING)] = (
+        DEFAULT.direction
+    )
     load_balance: Annotated[
         str,
-        typer.Option(help="On a GPU: auto, thread, warp, block, lrb or merge-path.", rich_help_panel=_RUNNING),
+        typer.Option(help="Who visits a vertex's edges on a GPU", rich_help_panel=_RUNNING),
     ] = DEFAULT.load_balance
     do_a: Annotated[float, typer.Option(help="Push turns to pull when FV > BV do_a.", rich_help_panel=_RUNNING)] = (
         DEFAULT.do_a
@@ -301,12 +302,15 @@ def _parsed(annotation: Any) -> Any:
     return Annotated[kind, note]
 
 
-def _completed(name: str, annotation: Any) -> Any:
-    """Return an option's annotation such that a shell completes the names of a strategy."""
+def _named(name: str, annotation: Any) -> Any:
+    """Return an option's annotation such that its help has the names of a strategy, and a shell completes them."""
     if name not in AXES:
         return annotation
     kind, *notes = get_args(annotation)
     note = copy.copy(notes[0])
+    *others, last = AXES[name]
+    if note.help and not note.help.endswith("."):
+        note.help = f"{note.help}: {', '.join(others)} or {last}."
     note.autocompletion = lambda incomplete: [choice for choice in AXES[name] if choice.startswith(incomplete)]
     return Annotated[kind, note]
 
@@ -314,4 +318,4 @@ def _completed(name: str, annotation: Any) -> Any:
 def _parameters_of(group: Any) -> list[inspect.Parameter]:
     hints = get_type_hints(group, include_extras=True)
     defaults = {f.name: inspect.Parameter.empty if f.default is MISSING else f.default for f in fields(group)}
-    return [_option(name, _completed(name, hints[name]), default) for name, default in defaults.items()]
+    return [_option(name, _named(name, hints[name]), default) for name, default in defaults.items()]

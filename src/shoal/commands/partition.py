@@ -50,9 +50,6 @@ def partition(
         str | None,
         typer.Option(metavar="BYTES", help="Read the files piece by piece, in so much memory in all: 2GiB."),
     ] = None,
-    num_vertices: Annotated[
-        int | None, typer.Option(help="With --memory: ids are 0 to so many less one, with gaps too.")
-    ] = None,
     json: Json = False,
     quiet: Quiet = False,
 ) -> None:
@@ -62,13 +59,9 @@ def partition(
     if memory is not None or len(paths) > 1:
         options = {"partition": _DEFAULT_STREAMED if partition == _ALL else partition, "partition_seed": seed,
                    "duplication": duplication or DEFAULT_DUPLICATION, "in_edges": in_edges,
-                   "memory": memory or DEFAULT_MEMORY, "num_vertices": num_vertices}  # fmt: skip
+                   "memory": memory or DEFAULT_MEMORY}  # fmt: skip
         _partition_streamed(paths, devices, output, options | vars(reading), json, quiet)
         return
-    if num_vertices is not None:
-        raise ArgumentError(
-            f"num-vertices={num_vertices} is for graphs that are read piece by piece; it needs --memory"
-        )
     path, names = paths[0], _parse_names(partition)
     _check_output(output, names, duplication, in_edges)
     with display.stages(quiet) as begin:
