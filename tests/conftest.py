@@ -47,6 +47,14 @@ def way_out():
     signal.signal(signal.SIGALRM, before)
 
 
+@pytest.fixture(autouse=True, scope="session")
+def devices_share_small_graphs():
+    """Let several devices do what one would do sooner: tests are about devices, and their graphs are small."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr("shoal.backends.cpu.backend.CPUBackend.least_shared_edges", 0)
+        yield
+
+
 @pytest.fixture
 def no_thread_is_left():
     """Hold a test to its word that all threads it starts end with it."""

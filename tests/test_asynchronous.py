@@ -16,6 +16,7 @@ from graphs import WIDTHS, graphs, path_graph, random_graph
 from pairwise import all_pairs
 from shoal import Constant, Phase, Program, Scalar, Vertex, add, advance, atomic, compute, filter, minimum, rule, update
 from shoal.backends.cpu import worklist_run
+from shoal.backends.cpu.backend import CPUBackend
 from shoal.backends.cpu.worklist_run import WorklistRun
 from shoal.backends.loops import control as slot
 from shoal.config import AXES
@@ -247,6 +248,42 @@ def test_what_is_counted():
     in_supersteps = shoal.sssp(graph, 0).stats.to_dict()
     assert in_supersteps["work_items"] == 0
     assert in_supersteps["config"]["priority"] == "none"
+
+
+@pytest.mark.parametrize("algorithm", ["bfs", "sssp", "sssp_parents", "pagerank", "own program"])
+@pytest.mark.parametrize("duplication", ["all", "one-hop"])
+def test_a_graph_of_few_edges_is_one_devices(algorithm, duplication, monkeypatch):
+    graph = random_graph(200, 800, seed=2, weights="int32")
+    how = {"execution": "async", "devices": "cpu:3x1", "duplication": duplication}
+    found = {}
+    for least in (graph.num_edges, graph.num_edges + 1):
+        monkeypatch.setattr(CPUBackend, "least_shared_edges", least)
+        assert_same(ALGORITHMS[algorithm](graph, **how), ALGORITHMS[algorithm](graph))
+        found[least] = shoal.bfs(graph, 0, **how).stats.to_dict()
+    shared, alone = found.values()
+    assert shared["items_sent"] > 0
+    assert "devices" not in shared["reasons"]
+    assert alone["items_sent"] == 0
+    assert "few edges" in alone["reasons"]["devices"]
+    assert alone["supersteps"][0]["frontier_size"] == [alone["work_items"], 0, 0]
+    assert alone["bytes_by_pair"] == [[0] * 3] * 3
+    assert alone["peak_memory_bytes_by_device"][1:] == [0, 0]
+    assert alone["config"] == shared["config"]
+
+
+def test_little_work_that_lasts_is_left_for_ctrl_c(monkeypatch):
+    monkeypatch.setattr("shoal.backends.cpu.worklist_run.INLINE_NANOSECONDS", 0)
+    graph = random_graph(200, 800, seed=3, weights="int32")
+    for run in (ALGORITHMS["sssp"], ALGORITHMS["pagerank"]):
+        assert_same(run(graph, execution="async", devices="cpu:1x1"), run(graph))
+
+
+def test_what_is_refused_does_not_depend_on_the_number_of_edges(monkeypatch):
+    monkeypatch.setattr(CPUBackend, "least_shared_edges", 1 << 17)
+    assert_refused(
+        lambda: shoal.bfs(path_graph(5), 0, execution="async", devices="cpu:2", communication="butterfly"),
+        "communication='butterfly'",
+    )
 
 
 @pytest.mark.parametrize("algorithm", ["bfs", "sssp", "pagerank"])

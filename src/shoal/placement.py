@@ -7,6 +7,7 @@ import os
 import threading
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
+from functools import cached_property
 from typing import Any
 
 import numpy as np
@@ -40,6 +41,18 @@ class Placed:
     def shards(self) -> tuple[Any, ...]:
         """The shard of the one device that there is."""
         return self.shards_for(None, with_in_edges=False)
+
+    @property
+    def has_whole_graph(self) -> bool:
+        """Whether all edges are here, and not only parts of them."""
+        from shoal.io.outline import place_of
+
+        return place_of(self.graph) is None
+
+    @cached_property
+    def alone(self) -> Placed:
+        """The same graph on one device, of one thread."""
+        return Placed(self.graph, f"{self.kind}:1x1")
 
     def shards_for(self, duplication: str | None, *, with_in_edges: bool) -> tuple[Any, ...]:
         """Return a shard for each device, made now or by an earlier run."""
@@ -88,9 +101,9 @@ class Placed:
         """Refuse parts that a folder of shards does not have, where there is no graph to make them of."""
         from shoal.io.outline import place_of
 
-        place = place_of(self.graph)
-        if place is None:
+        if self.has_whole_graph:
             return
+        place = place_of(self.graph)
         if duplication != self.duplication:
             raise ArgumentError(f"duplication={duplication!r} does not fit: the parts in {place} are of "
                                 f"{self.duplication!r}; shoal partition --duplication writes others")  # fmt: skip

@@ -47,6 +47,16 @@ class Trace:
             self.work_items += int(rows[:, _FRONTIER].sum())
         self._keep(rows)
 
+    def without_work(self) -> Trace:
+        """Return the trace of a device that had no part in the run."""
+        other = Trace(self.keeps_rows, self.num_supersteps)
+        for rows in self.chunks:
+            nothing = np.zeros_like(rows)
+            nothing[:, _BEGIN] = nothing[:, _END] = rows[:, _BEGIN]
+            nothing[:, _DIRECTION] = rows[:, _DIRECTION]
+            other._keep(nothing)
+        return other
+
     def include(self, other: Trace) -> None:
         """Add another run's supersteps behind these."""
         if self.num_dropped == 0:  # rows behind a gap would seem to follow those before it

@@ -253,6 +253,7 @@ class Backend(Protocol):
 
     kind: str
     captures: bool  # its sessions can tell where a run stands, and begin there
+    least_shared_edges: int  # of a graph with fewer, one device does all sooner without supersteps than several do
 
     @property
     def ranks(self) -> Ranks:

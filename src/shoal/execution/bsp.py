@@ -47,7 +47,10 @@ def execute(program: Program, placed: Placed, config: RunConfig, arguments: dict
         config = replace(config, duplication=placed.duplication)
     plan = plan_of(program, placed, config)
     with Allocating(title + ":", "the parts of the graph"):
-        shards = placed.shards_for(plan.choices.duplication, with_in_edges=plan.uses_in_edges)
+        if plan.is_alone:
+            shards = placed.alone.shards
+        else:
+            shards = placed.shards_for(plan.choices.duplication, with_in_edges=plan.uses_in_edges)
     if config.output == "device":
         shards[0].device.check_output()
     budgets = [_budget(title, plan, shard, config) for shard in shards]
@@ -66,12 +69,17 @@ def execute(program: Program, placed: Placed, config: RunConfig, arguments: dict
         began -= run_recorded(record, run, backend, state, frontier)
     seconds = time.perf_counter() - began
     peaks = [budget.num_bytes + peak for budget, peak in zip(budgets, run.peaks, strict=True)]
+    num_idle = placed.num_devices - len(shards)
+    peaks += [0] * num_idle
+    traces = run.traces + [run.traces[0].without_work() for _ in range(num_idle)]
+    if plan.is_alone:
+        run.traffic.append(partial(np.zeros, (placed.num_devices, placed.num_devices), np.int64))
     total = sum(peaks) + _bytes_beside(plan, shards, state)
     num_threads = sum(shard.device.threads_for(placed.graph) for shard in shards)
     devices = config.resolved()["devices"] if placed.devices == "auto" else placed.devices
     resolved = config.resolved() | {"devices": devices, "memory": run.memory} | plan.choices.resolved()
-    reasons = partial(explain, config, placed.kind, plan.choices, run.memory)
-    stats = Stats(seconds, total, resolved, run.traces, title, num_threads, device_peaks=peaks, phases=run.spans,
+    reasons = partial(explain, config, placed.kind, plan.choices, run.memory, is_alone=plan.is_alone)
+    stats = Stats(seconds, total, resolved, traces, title, num_threads, device_peaks=peaks, phases=run.spans,
                   traffic=run.traffic, thefts=run.thefts, regroupings=run.regroupings, explain=reasons)  # fmt: skip
     return Outcome(plan.fields, state, stats)
 
@@ -129,7 +137,7 @@ class _Run:
         """
         plan, config = self.plan, self.config
         schedule = None
-        if plan.choices.communication is not None:
+        if plan.choices.communication is not None and not plan.is_alone:
             schedule = make_schedule(plan.choices.communication, len(self.shards), config.fanout)
         session = backend.begin(
             self.shards, plan.fields, plan.phases, schedule, state, (config.do_a, config.do_b), self.title, self.scheme

@@ -39,6 +39,7 @@ _STEERED = "on_send and on_receive say whether an item goes on, from device to d
 _NEEDS_ALL = "every device must know every vertex"
 SEGMENT_REASON = "segments have as many edges each, and on a CPU none of these are copied"
 _FEW_DEVICES = "without supersteps few devices of a CPU keep the graph's own ids, and its edges are not copied"
+_ALONE = "the graph has few edges: the first device is done with all of them before several have met"
 _MEMORY = {
     "fused": "only the run shows how many vertices a frontier has, and lists with room for all need never grow",
     "fixed": "the program makes no frontier whose size only the run would show",
@@ -79,7 +80,9 @@ def choose(sharings: list[Sharing], config: RunConfig, kind: str, num_devices: i
     return Choices(duplication, communication, stealing, reason, "; ".join(dict.fromkeys(filter(None, kept))))
 
 
-def explain(config: RunConfig, kind: str, choices: Choices, memory: str) -> dict[str, str]:
+def explain(
+    config: RunConfig, kind: str, choices: Choices, memory: str, *, is_alone: bool = False
+) -> dict[str, str]:  # fmt: skip
     """Return why each strategy that was left to ``auto`` is what it is, by axis; what was asked for needs no reason."""
     is_async = config.execution == "async"
     reasons = {
@@ -99,7 +102,8 @@ def explain(config: RunConfig, kind: str, choices: Choices, memory: str) -> dict
         reasons["communication"] = choices.reason
         reasons["stealing"] = "where devices have equal work it costs two meetings a superstep and gains nothing"
     explained = {axis: reason for axis, reason in reasons.items() if reason and _is_auto(config, axis)}
-    return explained | ({"stealing": f"devices keep their parts: {choices.kept}"} if choices.kept else {})
+    noted = {"stealing": f"devices keep their parts: {choices.kept}"} if choices.kept else {}
+    return explained | noted | ({"devices": _ALONE} if is_alone else {})
 
 
 def _is_auto(config: RunConfig, axis: str) -> bool:

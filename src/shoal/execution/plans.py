@@ -39,6 +39,7 @@ class Plan:
     dtypes: dict[str, Any]  # of their elements
     phases: list[tuple[Phase, Code]]  # with their compiled code
     choices: Choices = SINGLE
+    is_alone: bool = False  # the first device does the work of all
     memory: str = "fused"  # what ``auto`` means
     bytes_per_vertex: int = 0
     other_bytes: int = 0  # of scalars
@@ -65,7 +66,9 @@ def plan_of(program: Program, placed: Placed, config: RunConfig) -> Plan:
         placed.kind, config.direction, config.load_balance, config.execution, config.priority, config.stealing,
     )  # fmt: skip
     if placed.num_devices > 1:
-        wanted = (*wanted, placed.num_devices, config.duplication, config.communication)
+        wanted = (
+            *wanted, placed.num_devices, config.duplication, config.communication, _may_be_alone(placed, config),
+        )  # fmt: skip
     try:
         attributes = vars(program).items()
         key = (type(program), *((name, _identity(value)) for name, value in attributes), types, wanted)
@@ -100,12 +103,13 @@ def _make_plan(program: Program, placed: Placed, types: Types, config: RunConfig
     _check_phases(program, phases)
     if config.direction != "auto":
         _check_direction(program, phases, config.direction)
-    choices = SINGLE
+    choices, is_alone = SINGLE, False
     if placed.num_devices > 1:
         sharings = [sharing_of(program, phase, config.direction) for phase in phases]
         choices = choose(sharings, config, placed.kind, placed.num_devices)
+        is_alone = _may_be_alone(placed, config) and not any(sharing.is_steered for sharing in sharings)
     backend = find_backend(placed.kind)
-    how = (config.direction, choices.duplication, config.load_balance)
+    how = (config.direction, None if is_alone else choices.duplication, config.load_balance)
     priorities = [priority_of(program, phase, config) for phase in phases]
     if config.execution == "async" and not any(priorities):
         raise ArgumentError(f"execution='async' is not possible: {type(program).__name__} has phases of one superstep "
@@ -119,8 +123,15 @@ def _make_plan(program: Program, placed: Placed, types: Types, config: RunConfig
     bytes_per_vertex, others = (state_bytes(fields, count, types[0]) for count in (1, 0))
     dtypes = {name: field_dtype(declared, types[0]) for name, declared in fields.items()}
     return Plan(
-        fields, dtypes, list(zip(phases, loaded, strict=True)), choices, memory, bytes_per_vertex - others, others
+        fields, dtypes, list(zip(phases, loaded, strict=True)), choices, is_alone, memory, bytes_per_vertex - others,
+        others,
     )  # fmt: skip
+
+
+def _may_be_alone(placed: Placed, config: RunConfig) -> bool:
+    """Whether one device, which has all edges, does sooner without supersteps what several would share."""
+    is_little = placed.graph.num_edges < find_backend(placed.kind).least_shared_edges
+    return config.execution == "async" and is_little and placed.has_whole_graph
 
 
 def priority_of(program: Program, phase: Phase, config: RunConfig) -> str | None:

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
 from shoal.backends.base import Alone, Session, Types
-from shoal.backends.cpu.device import CPUDevice, Shard, make_devices
+from shoal.backends.cpu.device import SMALL_EDGES, CPUDevice, Shard, make_devices
 from shoal.backends.cpu.phases import LoadedPhase, load_phase
 from shoal.backends.cpu.sessions import ManyDevices, OneDevice
 from shoal.program import Field, Phase, Program
@@ -23,6 +23,7 @@ class CPUBackend:
 
     kind = "cpu"
     captures = True
+    least_shared_edges = SMALL_EDGES  # tests let devices share smaller graphs
     ranks = Alone()
 
     def make_devices(self, spec: DeviceSpec) -> list[CPUDevice]:

@@ -22,7 +22,7 @@ from shoal.backends.cpu.device import Shard, Workspace
 from shoal.backends.cpu.kernels.ordered import BINS_ROW, ENTRIES, FAR_LOWEST, NONE, NUM_NEAR
 from shoal.backends.cpu.kernels.worklist import FOUND_TOGETHER
 from shoal.backends.cpu.loop_run import LoopRun
-from shoal.backends.cpu.phase_run import set_bits, vertices_of
+from shoal.backends.cpu.phase_run import INLINE_NANOSECONDS, set_bits, vertices_of
 from shoal.backends.cpu.phases import LoadedPhase
 from shoal.backends.cpu.threads import available_cores
 from shoal.backends.loops import control as slot
@@ -114,6 +114,7 @@ class WorklistRun(LoopRun):
         self.control[slot.NUM_VERTICES], self.control[slot.NUM_OWNED] = graph.num_vertices, num_owned
         self.control[slot.CURRENT] = slot.FIRST if source.has_priority else 0
         self.control[slot.JITTER], self.control[slot.BUDGET] = self.jitter, slot.UNLIMITED
+        self.is_inline = channels is None and shard.device.is_small(graph)  # until it proves long
         num_blocks = arena_blocks(num_owned)
         arena = ((num_blocks * ENTRIES,), graph.indices.dtype), ((num_blocks,), np.dtype(np.int64))
         self.blocks, self.links = workspace.reserve("arena", list(arena))  # kept: fresh memory costs more
@@ -155,6 +156,8 @@ class WorklistRun(LoopRun):
     def begin(self) -> None:
         """Get ready to enter the loop."""
         super().begin()
+        if self.is_inline:
+            self.control[slot.BUDGET] = min(self.control[slot.BUDGET], time.monotonic_ns() + INLINE_NANOSECONDS)
         if self.channels is not None:
             self.channels.world[slot.WORLD_THRESHOLD] = self.channels.first_threshold
 
@@ -164,6 +167,8 @@ class WorklistRun(LoopRun):
         self.rows.append(worklist_row(control, control[slot.STARTED], time.monotonic_ns()))
         if control[slot.STOP] != 0:
             return Reason(int(control[slot.STOP]))
+        if self.is_inline:
+            self.is_inline, control[slot.BUDGET] = False, slot.UNLIMITED
         return Reason.BUDGET if self.workspace.bitmap_b.any() else Reason.DONE
 
     def state_by_name(self) -> dict[str, Any]:

@@ -31,6 +31,7 @@ class CUDABackend:
 
     kind = "cuda"
     captures = False  # what a phase has kept lies in the GPU's memory
+    least_shared_edges = 0
     ranks = Alone()
 
     def make_devices(self, spec: DeviceSpec) -> list[CUDADevice]:

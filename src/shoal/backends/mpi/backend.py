@@ -64,6 +64,7 @@ class MPIBackend:
 
     kind = "mpi"
     captures = True
+    least_shared_edges = 0  # no device has the edges of others
 
     def __init__(self) -> None:
         self.lock = threading.Lock()
