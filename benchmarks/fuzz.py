@@ -11,6 +11,7 @@ from __future__ import annotations
 
 import json
 import os
+import shutil
 import subprocess
 import sys
 import tempfile
@@ -124,7 +125,7 @@ def run_chunk(name: str, executions: int, seed: int, folder: Path, tally: Tally,
             tally.outcomes[name].update(found["outcomes"])
             tally.findings[name].update(found["findings"])
         if found["findings"] and keep is not None:
-            subprocess.run(["cp", "-r", str(place / "findings"), str(keep / place.name)], check=True, timeout=60)
+            shutil.copytree(place / "findings", keep / place.name, dirs_exist_ok=True)
         executions -= sum(found["outcomes"].values())
         begun += 1
 

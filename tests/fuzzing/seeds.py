@@ -174,12 +174,13 @@ def shards() -> list[Input]:
 
 
 def traces() -> list[Input]:
-    """Return traces of runs on one device and on two, with and without supersteps."""
+    """Return traces of runs on one device and on two, with and without supersteps, and of two that steal."""
     graph = shoal.Graph.from_edges([0, 1, 2, 0, 3], [1, 2, 3, 4, 5])
     runs = {
         "one": shoal.bfs(graph, 0, devices="cpu:1x1"),
         "two": shoal.bfs(graph, 0, devices="cpu:2x1", memory_limit="1MB"),
         "apart": shoal.bfs(graph, 0, devices="cpu:2x1", execution="async"),
+        "helping": shoal.bfs(graph, 0, devices="cpu:2x1", stealing="both"),
     }
     return [
         {f"{name}.json": json.dumps(record_run("bfs", graph, run.stats).to_dict(), default=str).encode()}

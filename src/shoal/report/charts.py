@@ -217,8 +217,9 @@ def draw_groups(trace: RunTrace) -> Chart | None:
         "How many devices took part in each superstep: good is all of them where frontiers are large, and few where "
         "devices would meet for longer than they work; each change takes time."
     )
-    seconds = sum(change["seconds"] for change in trace.stats["regroupings"])
-    note = f"The group changed {len(trace.stats['regroupings'])} times, in {1e3 * seconds:.3g} ms together."
+    changes = trace.stats.get("regroupings", ())
+    seconds = sum(change["seconds"] for change in changes)
+    note = f"The group changed {len(changes)} times, in {1e3 * seconds:.3g} ms together."
     return Chart("groups", "Devices taking part", caption, figure, note, is_wide=True)
 
 

@@ -17,7 +17,7 @@ _MOST_DEVICES = 2**16
 #: Of each superstep a list with an entry for each device; a trace without the last ones shows zeros.
 _TIMED = ("begin_seconds", "seconds", "idle_seconds")
 _COUNTED = ("frontier_size", "edges_visited", "bytes_sent")
-_ALSO_TIMED = ("pack_seconds", "combine_seconds")
+_ALSO_TIMED = ("pack_seconds", "combine_seconds", "steal_seconds")
 _ALSO_COUNTED = ("messages", "items_sent", "items_combined", "stolen_edges")
 
 
@@ -27,11 +27,12 @@ def what_is_wrong(trace: dict[str, Any]) -> list[str]:
     count = stats.get("num_devices") if isinstance(stats, dict) else None
     if not isinstance(count, int) or not _is_number(count, _MOST_DEVICES, 1):
         return ["stats.num_devices"]
-    return list(_parts(count)(trace))
+    rows = stats.get("supersteps") if isinstance(stats, dict) else None
+    return list(_parts(count, len(rows) if isinstance(rows, list) else 0)(trace))
 
 
-def _parts(num_devices: int) -> Check:
-    """Return the check of a trace of so many devices."""
+def _parts(num_devices: int, num_rows: int) -> Check:
+    """Return the check of a trace of so many devices and supersteps."""
     of_each = {name: _list(_seconds, num_devices) for name in _TIMED}
     of_each |= {name: _list(_count, num_devices) for name in _COUNTED} | {"direction": _list(_word, num_devices)}
     may_be = {name: _list(_seconds, num_devices) for name in _ALSO_TIMED}
@@ -47,7 +48,8 @@ def _parts(num_devices: int) -> Check:
     }
     phase = _object({"program": _word, "step": _word, "num_supersteps": _count})
     pairs = _list(_list(_count, num_devices), num_devices)
-    others = {"reasons": _words, "phases": _list(phase), "bytes_by_pair": pairs}
+    others = {"reasons": _words, "phases": _list(phase), "bytes_by_pair": pairs, "group_sizes": _list(_count, num_rows),
+              "regroupings": _list(_object({"seconds": _seconds}))}  # fmt: skip
     return _object({
         "call": _word,
         "created": _word,
