@@ -61,6 +61,7 @@ class Fleet:
         self._inbox = np.zeros(_NEWS_BYTES, np.uint8)
         self._coming = self._listen()
         self._said: list[tuple[Any, bytes]] = []  # on their way
+        self.in_use: list[Any] = []  # whose arrays MPI may write to at any time, also when a run has failed
         now = time.monotonic()
         self._heard = [now] * self.size
         self._spoke = now
