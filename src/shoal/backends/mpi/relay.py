@@ -8,7 +8,6 @@ waits for this rank can always go on.
 
 from __future__ import annotations
 
-import os
 import time
 from collections.abc import Callable, Sequence
 
@@ -18,14 +17,11 @@ from shoal.backends.base import Reason
 from shoal.backends.cpu.loop_run import LoopRun
 from shoal.backends.loops import control as slot
 from shoal.backends.mpi.channels import RankChannels
-from shoal.backends.mpi.fleet import Fleet
+from shoal.backends.mpi.fleet import Fleet, rest
 from shoal.backends.mpi.lane import LAST, PAUSE, Lane
 from shoal.backends.mpi.waves import Waves
 from shoal.progress import PERIOD_SECONDS
 
-#: So long after the last thing that happened it looks again at once; behind that others may need the core.
-LOOKING_SECONDS = 1e-3
-SLEEP_SECONDS = 5e-5
 #: How often it listens for news of other ranks.
 _NEWS_SECONDS = 2e-3
 
@@ -60,7 +56,7 @@ class Relay:
                     told = now
                     on_wait()
             if not is_moving:
-                _rest(now - moved)
+                rest(now - moved)
         self._end()
         self.fleet.in_use.remove(self)
 
@@ -90,7 +86,7 @@ class Relay:
             for lane in self.lanes:
                 lane.receive()
             self.fleet.look(began, limit)
-            _rest(time.monotonic() - began)
+            rest(time.monotonic() - began)
         self.fleet.wait([request for lane in self.lanes for request in lane.going if request is not None])
 
     def agree(self, reason: Reason) -> Reason:
@@ -99,11 +95,3 @@ class Relay:
 
     def close(self) -> None:
         """Do nothing: a message that was received is no request any more."""
-
-
-def _rest(idle_seconds: float) -> None:
-    """Let others have the core if nothing has happened for so long."""
-    if idle_seconds > LOOKING_SECONDS:
-        time.sleep(SLEEP_SECONDS)
-    else:
-        os.sched_yield()

@@ -10,7 +10,7 @@ from __future__ import annotations
 import numpy as np
 
 from shoal.backends.cpu.compiler import compiled
-from shoal.backends.cpu.intrinsics import give_way, load, nanoseconds, store
+from shoal.backends.cpu.intrinsics import load, store
 from shoal.backends.cpu.kernels.quiet import channel_of, raised_to
 from shoal.backends.cpu.world import posted
 from shoal.backends.loops.control import (
@@ -94,14 +94,6 @@ def sum_up(world, channels, rank_of, rank, threshold, expected, row):
     return states == 0 and row[SAID_RECEIVED] >= expected
 
 
-@compiled()
-def yield_until(deadline):
-    """Give this core to others until a clock in nanoseconds, at least once."""
-    give_way()
-    while nanoseconds() < deadline:
-        give_way()
-
-
 def compile_relay() -> None:
     """Compile what carries items, before anybody waits for it."""
     one = np.zeros(1, np.int64)
@@ -113,4 +105,3 @@ def compile_relay() -> None:
     raise_threshold(world, 0)
     world[WORLD_ROWS + POSTED_STATE] = 1
     sum_up(world, channels, one, 0, 0, 0, row)
-    yield_until(0)
