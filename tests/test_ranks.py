@@ -5,6 +5,8 @@ import re
 
 import pytest
 
+import shoal
+from graphs import path_graph
 from ranks import TESTS, run_job
 
 pytestmark = pytest.mark.host_only("about CPU devices of several processes")
@@ -19,3 +21,34 @@ def test_every_algorithm_under_every_exchange(num_ranks, devices, every):
     assert status == 0, output[-2000:] + errors[-4000:]
     count = int(re.search(r"^(\d+) cases$", output, re.MULTILINE)[1])
     assert count * every >= 100
+
+
+@pytest.mark.parametrize(("num_ranks", "devices", "every"), [(2, "mpi", 1), (4, "mpi", 2), (2, "mpi:cpu:2", 4)])
+def test_every_strategy_without_supersteps(num_ranks, devices, every):
+    status, output, errors = run_job(num_ranks, TESTS / "rank_worklists.py", devices, every)
+    assert status == 0, output[-2000:] + errors[-4000:]
+    assert len(output.splitlines()) * every >= 25
+
+
+@pytest.mark.parametrize(
+    ("what", "messages"),
+    [
+        ("rule", [r"rank 1 .*: ProgramError: Failing: rule 'relax' .* failed on device mpi:1: AssertionError",
+                  r"rank 0 .*: RankError: rank 1 on \S+ failed: Failing: rule 'relax'"]),
+        ("interrupt", [r"rank 1 .*: KeyboardInterrupt",
+                       r"rank 0 .*: RankError: rank 1 on \S+ failed: KeyboardInterrupt"]),
+        ("stop", [r"rank 0 .*: RankError: the run ended: rank 1 on \S+ was not heard of for 4 seconds"]),
+    ],
+)  # fmt: skip
+def test_who_ends_a_run_without_supersteps_is_named(what, messages):
+    _, output, errors = run_job(2, TESTS / "rank_failures.py", what, timeout_seconds=120, SHOAL_RANK_TIMEOUT="4")
+    for message in messages:
+        assert re.search(message, output), output[-2000:] + errors[-4000:]
+
+
+def test_components_without_supersteps_are_for_one_process():
+    message = "execution='async' is not possible on mpi: components .* by links, which one process has; allowed: auto"
+    with pytest.raises(shoal.ArgumentError, match=message):
+        shoal.connected_components(path_graph(3), devices="mpi", execution="async")
+    with pytest.raises(shoal.ArgumentError, match="one thread; mpi:cpu:6 has as many"):
+        shoal.bfs(path_graph(3), 0, devices="mpi:cpu:2x3", execution="async")

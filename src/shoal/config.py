@@ -69,10 +69,6 @@ ONLY_ON: dict[str, tuple[str, str]] = {
     "load_balance": ("cuda", "its threads take pieces of a frontier one by one"),
     "stealing": ("cpu", "its devices read the edges of others where they are"),
 }
-#: What devices of one kind cannot do, and why.
-NOT_ON: dict[tuple[str, str], tuple[str, str]] = {
-    ("execution", "async"): ("mpi", "without supersteps devices look into one another's channels at any time"),
-}
 
 
 @dataclass(frozen=True)
@@ -176,9 +172,10 @@ class RunConfig:
         spec = parse_devices(devices)
         self.check_kind(spec.kind)
         if self.execution == "async" and (spec.threads_per_device or 1) > 1:
+            alike = re.sub(r"(\d+)x(\d+)", lambda found: str(int(found[1]) * int(found[2])), devices)
             raise ArgumentError(
                 f"devices={devices!r} does not go with execution='async': without supersteps a device has one "
-                f"thread; cpu:{spec.num_devices * (spec.threads_per_device or 1)} has as many"
+                f"thread; {alike} has as many"
             )
 
     def check_kind(self, kind: str) -> None:
@@ -187,10 +184,6 @@ class RunConfig:
             value = getattr(self, axis)
             if value not in ("auto", "none") and kind != only:
                 raise ArgumentError(f"{axis}={value!r} is not possible on {kind}: {reason}; allowed: auto")
-        for (axis, value), (where, reason) in NOT_ON.items():
-            if getattr(self, axis) == value and kind == where:
-                allowed = ", ".join(name for name in AXES[axis] if name != value)
-                raise ArgumentError(f"{axis}={value!r} is not possible on {kind}: {reason}; allowed: {allowed}")
 
     def in_supersteps(self) -> RunConfig:
         """Return the same for a part of a call that cannot do without supersteps."""

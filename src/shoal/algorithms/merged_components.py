@@ -20,8 +20,12 @@ from shoal.backends import find_backend
 from shoal.backends.base import Trees
 from shoal.config import parse_devices
 from shoal.dataflow import Context, Endpoint, Link, Router, first_available, reduction_tree
+from shoal.errors import ArgumentError
 from shoal.graph import Graph
 from shoal.stats import Trace, async_row
+
+#: Kinds of devices that cannot, and why.
+_NOT_ON = {"mpi": "components without supersteps go from device to device by links, which one process has"}
 
 
 @dataclass
@@ -36,6 +40,10 @@ class Merged:
 def merge_components(graph: Graph, devices: str, *, keeps_rows: bool, stays: bool = False) -> Merged:
     """Label the vertices of each component with its smallest; the labels may stay on the first device."""
     spec = parse_devices(devices)
+    if spec.kind in _NOT_ON:
+        raise ArgumentError(
+            f"execution='async' is not possible on {spec.kind}: {_NOT_ON[spec.kind]}; allowed: auto, bsp"
+        )  # fmt: skip
     made = find_backend(spec.kind).make_devices(spec)
     if stays:
         made[0].check_output()

@@ -410,3 +410,15 @@ def give_way(typingctx):
         return context.get_dummy_value()
 
     return types.void(), codegen
+
+
+@intrinsic
+def nap(typingctx, microseconds):
+    """Sleep for so long, and as much longer as the system's clock is coarse (``usleep``)."""
+
+    def codegen(context, builder, signature, args):
+        function = cgutils.get_or_insert_function(builder.module, ir.FunctionType(_INT32, [_INT32]), "usleep")
+        builder.call(function, [builder.trunc(args[0], _INT32)])
+        return context.get_dummy_value()
+
+    return types.void(types.int64), codegen

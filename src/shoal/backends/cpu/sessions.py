@@ -207,15 +207,23 @@ class ManyDevices:
         self, code: LoadedPhase, phase: Phase, frontier: np.ndarray | None, allowances: Sequence[Allowance]
     ) -> ManyRuns:
         """Return a run of a phase without supersteps."""
-        channels = Channels(self.parts, self.schedule, code.source, self.states[0], self.workspaces[0])
+        channels = self._make_channels(code.source)
         devices = zip(self.shards, self.workspaces, self.states, allowances, strict=True)
         runs = [
             WorklistRun(
-                code, phase, shard, workspace, own, frontier, self.title, allowance.beside(channels.bytes_of(device)),
-                channels,
+                code, phase, shard, workspace, own, frontier, self.title,
+                allowance.beside(channels.bytes_of(part.device)), channels,
             )
-            for device, (shard, workspace, own, allowance) in enumerate(devices)
+            for part, (shard, workspace, own, allowance) in zip(self.parts, devices, strict=True)
         ]  # fmt: skip
+        return self._worklists_together(runs, channels)
+
+    def _make_channels(self, source: Any) -> Channels:
+        """Return what the devices of a phase without supersteps have in common."""
+        return Channels(self.parts, self.schedule, source, self.states[0], self.workspaces[0])
+
+    def _worklists_together(self, runs: list[WorklistRun], channels: Channels) -> ManyRuns:
+        """Return the runs without supersteps of all devices as one."""
         return ManyRuns(runs, channels)
 
     def skip_phase(self) -> None:

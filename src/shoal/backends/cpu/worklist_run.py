@@ -52,45 +52,61 @@ class Channels:
     def __init__(
         self, parts: Sequence[Subgraph], schedule: Schedule, source: Any, state: dict[str, Any], workspace: Workspace
     ) -> None:
-        count = len(parts)
+        count = schedule.num_devices
+        self.num_sharing = len(parts)
         self.world = np.zeros(world_size(count), np.int64)
         self.world[slot.WORLD_DEVICES] = count
         self.world[slot.WORLD_SPINS] = SPINS if count <= len(available_cores()) else SPINS_ON_SHARED_CORES
         self.first_threshold = slot.FIRST if source.has_priority else slot.NEVER - 1
         self.hops = [next_hops(schedule, device) for device in range(count)]
         self.counts = np.zeros(count * count * 2 * LINE, np.int64)
-        self.room = read_only(_rooms(parts, self.hops))
-        ends = np.cumsum(self.room)
-        self.mail_at, length = read_only(ends - self.room), int(ends[-1])
+        room = self._find_rooms(parts)
+        self.room = read_only(room.reshape(-1))
+        self.mail_at, length = self._lay_out(room)
         shapes = [((length, *state[name].shape[1:]), state[name].dtype) for name in source.mailed]
         self.mail_ids, *self.mail = workspace.reserve("mail", [((length,), parts[0].owned.dtype), *shapes])
+
+    def _find_rooms(self, parts: Sequence[Subgraph]) -> np.ndarray:
+        """Return how many items each sender's channel to each receiver holds."""
+        return find_rooms(parts, self.hops)
+
+    def _lay_out(self, room: np.ndarray) -> tuple[np.ndarray, int]:
+        """Return where the items of each channel begin, and how many there can be in all of them."""
+        ends = np.cumsum(room)
+        return read_only(ends - room.reshape(-1)), int(ends[-1])
+
+    @property
+    def item_bytes(self) -> int:
+        """Bytes of an item: whose it is, and its values."""
+        return self.mail_ids.itemsize + sum(array[:1].nbytes for array in self.mail)
 
     @property
     def traffic(self) -> Callable[[], np.ndarray]:
         """What tells the bytes that each device has sent to each: its channels count the items."""
-        item_bytes = self.mail_ids.itemsize + sum(array[:1].nbytes for array in self.mail)
-        return partial(_bytes_by_pair, self.counts, len(self.hops), item_bytes)
+        return partial(_bytes_by_pair, self.counts, len(self.hops), self.item_bytes)
 
     def bytes_of(self, device: int) -> int:
         """Return the bytes of a device's share."""
         arrays = (self.world, self.counts, self.mail_ids, *self.mail)
-        return sum(array.nbytes for array in arrays) // len(self.hops)
+        return sum(array.nbytes for array in arrays) // self.num_sharing
 
 
 def _bytes_by_pair(counts: np.ndarray, num_devices: int, item_bytes: int) -> np.ndarray:
     return counts[:: 2 * LINE].reshape(num_devices, num_devices) * item_bytes
 
 
-def _rooms(parts: Sequence[Subgraph], hops: list[np.ndarray]) -> np.ndarray:
-    """Return how many items each sender's channel to each receiver holds, a power of two, and 0 where none goes."""
-    rooms = np.zeros((len(parts), len(parts)), np.int64)
-    for part, hop in zip(parts, hops, strict=True):
-        sizes = part.border_sizes if len(set(hop.tolist())) > 1 else np.full(len(parts), part.num_local)
+def find_rooms(parts: Sequence[Subgraph], hops: Sequence[np.ndarray]) -> np.ndarray:
+    """Return how many items each part's channel to each receiver holds, a power of two, and 0 where none goes."""
+    count = len(hops)
+    rooms = np.zeros((count, count), np.int64)
+    for part in parts:
+        hop = hops[part.device]
+        sizes = part.border_sizes if len(set(hop.tolist())) > 1 else np.full(count, part.num_local)
         np.maximum.at(rooms[part.device], hop, np.asarray(sizes, np.int64))
         rooms[part.device, part.device] = 0
     longest = np.minimum(rooms, MAX_ROOM)
     powers = 1 << np.ceil(np.log2(np.maximum(longest, 1))).astype(np.int64)
-    return np.where(longest > 0, powers, 0).reshape(-1)
+    return np.where(longest > 0, powers, 0)
 
 
 class WorklistRun(LoopRun):

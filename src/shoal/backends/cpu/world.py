@@ -17,6 +17,7 @@ from shoal.backends.cpu.intrinsics import (
     give_way,
     load,
     nanoseconds,
+    nap,
     nonnegative,
     store,
 )
@@ -38,6 +39,21 @@ from shoal.backends.loops.control import (
     WORLD_ROWS,
     WORLD_SPINS,
 )
+
+# Who only gives the core away stands behind all who want it, and each of these may run for some milliseconds; who
+# has slept goes first.  Two ranks on two cores, 753 supersteps on a grid: 0.05 s, and beside two processes that compute
+# 0.08 s; without naps, and with a courier that held its core while it waited, 2 s and 5.7 s.
+YIELDING_NANOSECONDS = 200_000
+NAP_MICROSECONDS = 20
+
+
+@inner
+def stand_by(world, began):
+    """Let others have the core, in a wait that began at this clock."""
+    if world[WORLD_SPINS] == 0 and nanoseconds() - began > YIELDING_NANOSECONDS:
+        nap(NAP_MICROSECONDS)
+    else:
+        give_way()
 
 
 @inner
@@ -63,7 +79,7 @@ def meet(control, world):
         if spins > world[WORLD_SPINS]:
             if load(world, WORLD_ABANDONED) != 0:
                 raise RuntimeError("another device has left the run")
-            give_way()
+            stand_by(world, began)
     control[IDLE] += nanoseconds() - began
     control[TELLS] = TELLS_NOTHING
 

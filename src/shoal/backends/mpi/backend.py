@@ -16,6 +16,7 @@ from shoal.backends.base import Session, Types
 from shoal.backends.cpu.backend import CPUBackend
 from shoal.backends.cpu.device import CPUDevice
 from shoal.backends.cpu.kernels.meeting import compile_meetings
+from shoal.backends.cpu.kernels.relay import compile_relay
 from shoal.backends.cpu.phases import LoadedPhase
 from shoal.backends.cpu.threads import available_cores
 from shoal.backends.mpi.fleet import OPENING_SECONDS, Fleet, find_fleet
@@ -99,7 +100,7 @@ class MPIBackend:
         found = find_fleet().do(
             lambda: self._cpu.load(program, phase, types, direction, duplication, load_balance, priority, stealing)
         )
-        find_fleet().do(compile_meetings)
+        find_fleet().do(compile_relay if found.source.is_asynchronous else compile_meetings)
         return found
 
     def begin(

@@ -14,6 +14,7 @@ from collections.abc import Callable, Sequence
 
 import numpy as np
 
+from shoal.backends.base import Reason
 from shoal.backends.cpu.border import Shared
 from shoal.backends.cpu.kernels.meeting import CAME, WAITING, await_devices, end_meeting
 from shoal.backends.loops import control as slot
@@ -78,6 +79,10 @@ class Courier:
         elif what >= slot.TELLS_MAIL:
             arrays = [self.shared.mail[number] for number in self.carried[what - slot.TELLS_MAIL]]
             self.mail[round_number].carry([self.shared.mail_ids, *arrays])
+
+    def agree(self, reason: Reason) -> Reason:
+        """Return the reason: devices that meet have agreed on it."""
+        return reason
 
     def close(self) -> None:
         """Give back what MPI keeps for the headers."""

@@ -31,7 +31,7 @@ TIMEOUT_SECONDS = 30.0
 OPENING_SECONDS = 600.0
 #: A rank that waits speaks so many times before it would be given up, so that no single message matters.
 _WORDS_PER_TIMEOUT = 6
-#: A wait of less is spent looking; behind it the core is given away, as others may need it.
+#: A wait of less is spent looking, though nobody else is kept from the core: who is waited for may need just that one.
 _LOOKING_SECONDS = 1e-3
 _SLEEP_SECONDS = 5e-5
 _WORKING_SECONDS = 0.1
@@ -61,6 +61,7 @@ class Fleet:
         self._inbox = np.zeros(_NEWS_BYTES, np.uint8)
         self._coming = self._listen()
         self._said: list[tuple[Any, bytes]] = []  # on their way
+        self.in_use: list[Any] = []  # whose arrays MPI may write to at any time, also when a run has failed
         now = time.monotonic()
         self._heard = [now] * self.size
         self._spoke = now
@@ -103,8 +104,7 @@ class Fleet:
         limit = self.timeout_seconds if timeout_seconds is None else timeout_seconds
         while not testall(requests):
             self.look(began, limit)
-            if time.monotonic() - began > _LOOKING_SECONDS:
-                time.sleep(_SLEEP_SECONDS)
+            rest(time.monotonic() - began)
 
     def look(self, began: float | None = None, limit: float = 0.0) -> None:
         """Hear news and speak if it is time; with ``began`` give up who has been silent since then for too long."""
@@ -226,6 +226,14 @@ class Fleet:
     def prepare_receiving(self, array: np.ndarray, rank: int) -> Any:
         """Return a request that receives into an array as often as it is started."""
         return self.comm.Recv_init([array, array.nbytes, self.mpi.BYTE], rank, _DATA)
+
+
+def rest(seconds: float) -> None:
+    """Let others have the core, in a wait that has taken so long."""
+    if seconds > _LOOKING_SECONDS:
+        time.sleep(_SLEEP_SECONDS)
+    else:
+        os.sched_yield()
 
 
 @functools.cache

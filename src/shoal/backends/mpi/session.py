@@ -13,16 +13,20 @@ from shoal.arrays import read_only
 from shoal.backends.base import Position, Reason
 from shoal.backends.cpu.border import Shared
 from shoal.backends.cpu.device import Shard
+from shoal.backends.cpu.loop_run import LoopRun
 from shoal.backends.cpu.many_runs import ManyRuns
 from shoal.backends.cpu.phase_run import PhaseRun
 from shoal.backends.cpu.sessions import ManyDevices, Phases
 from shoal.backends.cpu.threads import run_threads
+from shoal.backends.cpu.worklist_run import Channels, WorklistRun
 from shoal.backends.loops import control as slot
 from shoal.backends.loops.lists import Lists, NeighbourLists, collect_lists, count_traffic, lists_for, measure_lists
 from shoal.backends.loops.mail import mail_sizes
+from shoal.backends.mpi.channels import RankChannels
 from shoal.backends.mpi.courier import Courier
 from shoal.backends.mpi.fleet import Fleet
 from shoal.backends.mpi.legs import lay_out_contributions
+from shoal.backends.mpi.relay import Relay
 from shoal.exchanges import Sharing
 from shoal.program import Field
 
@@ -61,7 +65,10 @@ class SharedByRanks(Shared):
 class RankRuns(ManyRuns):
     """The runs of one phase on a rank's devices; it comes back when those of all ranks do, and for the same reason."""
 
-    def __init__(self, runs: Sequence[PhaseRun], shared: SharedByRanks, session: RankSession, courier: Courier) -> None:
+    def __init__(
+        self, runs: Sequence[LoopRun], shared: SharedByRanks | RankChannels, session: RankSession,
+        courier: Courier | Relay,
+    ) -> None:  # fmt: skip
         super().__init__(runs, shared)
         self.session, self.fleet, self.courier = session, session.fleet, courier
         self.num_left = 0
@@ -74,7 +81,7 @@ class RankRuns(ManyRuns):
     def resume(self) -> Reason:
         """Run until the loops come back and return why."""
         with self.fleet.telling():
-            reason = super().resume()
+            reason = self.courier.agree(super().resume())
             if reason == Reason.DONE:
                 self.courier.close()
             return reason
@@ -158,6 +165,18 @@ class RankSession(ManyDevices):
         carried = [tuple(places[name] for name in names) for names in source.carried]
         courier = Courier(self.fleet, shared, runs[0].control, self.rank_of, carried)
         return RankRuns(runs, shared, self, courier)
+
+    def _make_channels(self, source: Any) -> RankChannels:
+        return RankChannels(
+            self.fleet, self.rank_of, self.parts, self.schedule, source, self.states[0], self.workspaces[0]
+        )  # fmt: skip
+
+    def _worklists_together(self, runs: list[WorklistRun], channels: Channels) -> RankRuns:
+        assert isinstance(channels, RankChannels)
+        return RankRuns(runs, channels, self, Relay(self.fleet, channels, runs))
+
+    def _mentioned(self, peer: int) -> None:
+        """Let every copy begin as the whole state says: whose edges mention it only other ranks know."""
 
     def _exchange_lists(self) -> Sequence[NeighbourLists]:
         """Return the lists of neighbours that this rank's devices have been sent."""

@@ -6,7 +6,8 @@ from __future__ import annotations
 import numpy as np
 
 from shoal.backends.cpu.compiler import compiled
-from shoal.backends.cpu.intrinsics import fetch_add, give_way, load, nanoseconds, store
+from shoal.backends.cpu.intrinsics import fetch_add, load, nanoseconds, store
+from shoal.backends.cpu.world import stand_by
 from shoal.backends.loops.control import (
     WORLD_ABANDONED,
     WORLD_ARRIVED,
@@ -25,16 +26,16 @@ ENDED = 2  # none will come any more: all are back from their loops, or the run 
 @compiled()
 def await_devices(world, patience):
     """Wait for all devices to meet, for so many nanoseconds."""
-    deadline = nanoseconds() + patience
+    began = nanoseconds()
     spins = 0
     while load(world, WORLD_ARRIVED) != world[WORLD_MEETING] - 1:
         if load(world, WORLD_ABANDONED) != 0 or load(world, WORLD_LEFT) != 0:
             return ENDED
         spins += 1
         if spins > world[WORLD_SPINS]:
-            if nanoseconds() > deadline:
+            if nanoseconds() - began > patience:
                 return WAITING
-            give_way()
+            stand_by(world, began)
     return CAME
 
 

@@ -66,8 +66,17 @@ def is_time_to_pause(control):
 
 
 @inner
+def raised_to(lowest):
+    """Return the threshold with which the lowest priority that waits anywhere is visited; NEVER if nothing waits."""
+    return NEVER if lowest == NEVER else min(lowest + WINDOW, NEVER) - 1
+
+
+@inner
 def next_threshold(world, threshold):
-    """Return the threshold to come if nothing below this one is left anywhere; else this one."""
+    """Return the threshold to come if nothing below this one is left anywhere; else this one.
+
+    Devices of other processes never seem idle here: who speaks for them raises the threshold of all.
+    """
     devices = world[WORLD_DEVICES]
     states = np.int64(0)
     under_way = np.int64(0)
@@ -86,7 +95,7 @@ def next_threshold(world, threshold):
         states -= load(world, posted(world, device, POSTED_STATE))
     if states != 0:
         return threshold
-    return NEVER if lowest == NEVER else min(lowest + WINDOW, NEVER) - 1
+    return raised_to(lowest)
 
 
 @inner
@@ -131,6 +140,7 @@ __all__ = [
     "has_news",
     "is_time_to_pause",
     "next_threshold",
+    "raised_to",
     "say_busy",
     "say_idle",
 ]

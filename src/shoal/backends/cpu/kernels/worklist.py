@@ -47,7 +47,7 @@ from shoal.backends.cpu.kernels.ordered import (
 )
 from shoal.backends.cpu.kernels.quiet import channel_of, has_news, is_time_to_pause, say_busy, say_idle
 from shoal.backends.cpu.runtime import has_bit
-from shoal.backends.cpu.world import mark, tell, unmark
+from shoal.backends.cpu.world import mark, stand_by, tell, unmark
 from shoal.backends.loops.control import (
     BYTES_SENT,
     COMBINED,
@@ -435,17 +435,19 @@ def await_work(control, blocks, links, bins, waiting, spill, found, lowest, thre
     finds too early is found again, as if nobody had been there.  All that it has told the others stays true.
     """
     is_paused = is_time_to_pause(control)
+    since = nanoseconds()
     say_idle(control, world, NEVER if is_paused else lowest)
     spins = 0
     while not has_news(control, world, channels, threshold, is_paused):
         if HAS_PRIORITY and control[SPILLED] == 0 and not is_paused:
             if go_ahead(control, blocks, links, bins, waiting, spill, found, threshold, indptr, indices, weights, STATE,
                         SHARED):  # fmt: skip
+                since = nanoseconds()
                 continue
         began = nanoseconds()
         spins += 1
         if spins > world[WORLD_SPINS]:
-            give_way()
+            stand_by(world, since)
         control[IDLE] += nanoseconds() - began
     return say_busy(control, world)
 
