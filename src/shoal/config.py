@@ -65,13 +65,16 @@ REFUSED: dict[tuple[tuple[str, str], tuple[str, str]], str] = {
 }  # fmt: skip
 
 #: Axes that devices of one kind have: what they are, and why all others know only ``auto``.
-ONLY_ON: dict[str, tuple[str, str]] = {
-    "load_balance": ("cuda", "its threads take pieces of a frontier one by one"),
-    "stealing": ("cpu", "its devices read the edges of others where they are"),
+ONLY_ON: dict[str, tuple[tuple[str, ...], str]] = {
+    "load_balance": (("cuda",), "its threads take pieces of a frontier one by one"),
+    "stealing": (("cpu", "mpi"), "its devices read the edges of others where they are, or are sent them"),
 }
+_OWN_PARTS = "a part cannot be handed to another process, whose memory it does not lie in"
 #: What devices of one kind cannot do, and why.
 NOT_ON: dict[tuple[str, str], tuple[str, str]] = {
     ("execution", "async"): ("mpi", "without supersteps devices look into one another's channels at any time"),
+    ("stealing", "ownership"): ("mpi", _OWN_PARTS),
+    ("stealing", "both"): ("mpi", _OWN_PARTS),
 }
 
 
@@ -185,11 +188,11 @@ class RunConfig:
         """Refuse what devices of this kind do not know."""
         for axis, (only, reason) in ONLY_ON.items():
             value = getattr(self, axis)
-            if value not in ("auto", "none") and kind != only:
+            if value not in ("auto", "none") and kind not in only:
                 raise ArgumentError(f"{axis}={value!r} is not possible on {kind}: {reason}; allowed: auto")
         for (axis, value), (where, reason) in NOT_ON.items():
             if getattr(self, axis) == value and kind == where:
-                allowed = ", ".join(name for name in AXES[axis] if name != value)
+                allowed = ", ".join(name for name in AXES[axis] if NOT_ON.get((axis, name), ("",))[0] != kind)
                 raise ArgumentError(f"{axis}={value!r} is not possible on {kind}: {reason}; allowed: {allowed}")
 
     def in_supersteps(self) -> RunConfig:
