@@ -28,7 +28,7 @@ pytestmark = pytest.mark.host_only("about several devices of the CPU")
 DEVICES = (1, 2, 3, 4, 7, 16)
 NOT_WALKED = ("execution", "priority", "direction", "stats", "output")  # not about many devices, or walked elsewhere
 # What only GPUs know is walked in tests/gpu.
-NOT_ON_CPU = [axis for axis, (kind, _) in ONLY_ON.items() if "cpu" not in kind]
+NOT_ON_CPU = [axis for axis, (kind, _) in ONLY_ON.items() if kind != "cpu"]
 STRATEGIES = {axis: names[1:] for axis, names in AXES.items() if axis not in (*NOT_WALKED, *NOT_ON_CPU)}
 OPTIONS = {
     "devices": DEVICES,

@@ -25,9 +25,7 @@ def count_receivers(schedule: Schedule) -> np.ndarray:
     return read_only(counts)
 
 
-def mail_sizes(
-    parts: Sequence[Subgraph], schedule: Schedule, num_owned: Sequence[int] | None = None
-) -> np.ndarray:
+def mail_sizes(parts: Sequence[Subgraph], schedule: Schedule, num_owned: Sequence[int] | None = None) -> np.ndarray:
     """Return how many items each sender may have for each receiver; with one mail for all, for itself.
 
     Devices that deal vertices to one another may come to all of a receiver's, whoever has the edges that lead there:

@@ -11,6 +11,7 @@ the order of their places in the mail, which is how a push finds them.
 
 from __future__ import annotations
 
+import itertools
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any, NamedTuple
 
@@ -132,7 +133,7 @@ class Dealing:
         found = []
         for victim in victims:
             start, cuts = self.deals[victim, START], self.deals[victim, CUTS:][self.ends]
-            for rank, (first, last) in enumerate(zip(cuts[:-1], cuts[1:], strict=True)):
+            for rank, (first, last) in enumerate(itertools.pairwise(cuts)):
                 if first < last and (self.shared.rows_come or rank != self.rank_of[victim]):
                     place = int(start + first * self.entries), int(start + last * self.entries)
                     found.append(Parcel(victim, rank, *place, 0))
@@ -216,5 +217,7 @@ def reserve_rows(session: RankSession, source: Any, mail_length: int) -> list[np
     columns = row_columns(session, source)
     lengths = [mail_length + 1, *(room if column in columns else 0 for column in (1, 2, 3))]
     types = row_types(session.parts[0], source)
-    shapes = [((length,), dtype) for length, dtype in zip(lengths, types, strict=True)]
+    shapes: list[tuple[tuple[int, ...], np.dtype]] = [
+        ((length,), dtype) for length, dtype in zip(lengths, types, strict=True)
+    ]
     return session.workspaces[0].reserve("sent rows", shapes)

@@ -130,9 +130,10 @@ class RankRuns(ManyRuns):
         """The edges that each device visited in the place of another, on all ranks: owners have noted them."""
         count = self.session.schedule.num_devices
         found = np.zeros((count, count), np.int64)
-        if self.runs[0].loaded.source.deals:
-            here = [part.device for part in self.session.parts]
-            found[here] = self.shared.thefts[here]
+        if not self.runs[0].loaded.source.deals:
+            return found
+        here = [part.device for part in self.session.parts]
+        found[here] = self.shared.thefts[here]
         return np.sum(self.fleet.gather(found[None]), axis=0)[0]
 
     @property

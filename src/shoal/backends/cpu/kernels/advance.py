@@ -61,8 +61,8 @@ def push(thread, num_threads, control, work, number, begin, end, sources, queue,
 
     A destination may be reached by several threads: rules use atomics.  ``marks_out`` de-duplicates; ``marks_in`` is
     cleared a word at a time, where nobody reads it and all of it must become zero.  A copy that the rule changes is
-    listed in ``border`` (once: ``dirty``); ``voices`` has those for which the rule says True.  Rows that came along with
-    vertices of another device are found by the vertices' places in the mail, all others by the vertices.
+    listed in ``border`` (once: ``dirty``); ``voices`` has those for which the rule says True.  Rows that came along
+    with another device's vertices are found by their places in the mail.
     """
     by_place = IS_DEALT and control[BY_PLACE] != 0
     size = piece_size(end - begin, num_threads)

@@ -7,9 +7,10 @@ have only their parts of the graph send the rows along: ROWS_COME.  What a thief
 what it finds at edges of its own, early and once for each destination.  (GUM, section IV.)
 
 ``deals`` has a row for each device: the edges in every chunk of its frontier, and in all of them; where its mail for
-thieves begins, and how long it may be; the cuts, which say what items of that each thief takes; the edges that each has
-taken so far; and what bringing them takes.  A device writes its own row only, and others read it when they have met.  What goes by priority is
-dealt by blocks of the bucket that is being emptied: an item then is a block, of which not all entries need be there.
+thieves begins, and how long it may be; what it takes to bring vertices to others; the cuts, which say what items of its
+mail each thief takes; and the edges that each has taken so far.  A device writes its own row only, and others read it
+when they have met.  What goes by priority is dealt by blocks of the bucket that is being emptied: an item then is a
+block, of which not all entries need be there.
 """
 
 from __future__ import annotations
@@ -49,7 +50,9 @@ START = CHUNKS + 1
 ROOM_FOR_DEALT = CHUNKS + 2
 PLACE = CHUNKS + 3  # devices of one place read one another's edges where they are
 SLACK = CHUNKS + 4  # edges by which a thief's part may be larger than its share
-PRICE = CHUNKS + 5  # what it takes to bring an edge from another place, in parts of PRICE_UNIT of what visiting it takes
+PRICE = (
+    CHUNKS + 5
+)  # what it takes to bring an edge from another place, in parts of PRICE_UNIT of what visiting it takes
 LEAST_SAVED = CHUNKS + 6  # edges of which a superstep must be rid for places to deal with one another
 CUTS = CHUNKS + 7  # one for each device, and the end of the last one's part; then what each has taken
 PRICE_UNIT = 1024
@@ -145,7 +148,7 @@ def share_out(control, world, deals):
 
 @inner
 def reach(world, deals, device, reaches_all):
-    """Return the first of the devices with which one deals, and the end of them; those of a place follow one another."""
+    """Return the first of the devices with which one deals, and the end: all, or those of its place, in a row."""
     devices = world[WORLD_DEVICES]
     if reaches_all:
         return np.int64(0), devices
