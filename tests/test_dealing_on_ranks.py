@@ -26,11 +26,13 @@ def folder(tmp_path_factory):
     return folder
 
 
-@pytest.mark.parametrize(("num_ranks", "devices", "every"), [(2, "mpi", 1), (4, "mpi", 4), (2, "mpi:cpu:2", 6)])
-def test_what_one_process_deals_ranks_deal(folder, num_ranks, devices, every):
+@pytest.mark.parametrize(
+    ("num_ranks", "devices", "every", "least"), [(2, "mpi", 1, 10), (4, "mpi", 5, 3), (2, "mpi:cpu:2", 5, 3)]
+)
+def test_what_one_process_deals_ranks_deal(folder, num_ranks, devices, every, least):
     status, output, errors = run_job(num_ranks, TESTS / "dealing_program.py", devices, folder, every)
     assert status == 0, output[-2000:] + errors[-4000:]
-    assert int(re.search(r"^(\d+) cases stole$", output, re.MULTILINE)[1]) * every >= 12
+    assert int(re.search(r"^(\d+) cases stole$", output, re.MULTILINE)[1]) >= least
     assert "all checks" in output
 
 
