@@ -85,7 +85,9 @@ class Courier:
             self.mail[round_number].carry([self.shared.mail_ids, *arrays])
 
     def close(self) -> None:
-        """Give back what MPI keeps for the headers."""
+        """Give back what MPI keeps for the headers, now that the run has ended."""
+        if self.dealing is not None:
+            self.dealing.pace.learn()
         for each in (*self.mail, *self.bits):
             each.close()
 

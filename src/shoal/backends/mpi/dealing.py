@@ -22,16 +22,16 @@ from shoal.backends.cpu.kernels.dealing import CUTS, LEAST_SAVED, LOAD, PRICE, P
 from shoal.backends.cpu.kernels.ordered import ENTRIES
 from shoal.backends.cpu.kernels.sent_rows import copy_rows_of, measure_rows, place_rows
 from shoal.backends.loops import control as slot
+from shoal.backends.mpi.pace import Pace
 
 if TYPE_CHECKING:
+    from shoal.backends.cpu.phase_run import PhaseRun
     from shoal.backends.mpi.session import RankSession, SharedByRanks
 
-#: What a thread takes for an edge of a push, as in the cost model of this kind of processor (`model/costs/cpu.toml`:
-#: 1.2 to 13 ns); the lower it is, the dearer is bringing an edge beside it.
-SECONDS_PER_EDGE = 2e-9
-#: What it takes to bring a byte to another rank.
-SECONDS_PER_BYTE = 0.5e-9
-#: Edges of which the last device must be rid for ranks to deal with one another, beside what it takes to bring them.
+#: What it takes to bring a byte to another rank of the machine: to pack it and to copy it, on two busy cores.
+SECONDS_PER_BYTE = 0.4e-9
+#: Edges of which the last device must be rid for ranks to deal with one another, beside what it takes to bring them: at
+#: 2 ns an edge an eighth of a millisecond, which is what the messages take, however short they are.
 LEAST_SAVED_EDGES = 1 << 16
 #: So much of the edges of all frontiers, at most, may what comes to a device be more than its share: chunks are given
 #: away whole, and a hub's is large.  There is room for as much.
@@ -51,9 +51,11 @@ class Parcel(NamedTuple):
 class Dealing:
     """What a rank's devices and those of others give one another in a phase."""
 
-    def __init__(self, session: RankSession, shared: SharedByRanks, source: Any) -> None:
+    def __init__(self, session: RankSession, shared: SharedByRanks, runs: Sequence[PhaseRun]) -> None:
         assert shared.deals is not None
         self.fleet, self.shared, self.parts = session.fleet, shared, session.parts
+        self.workspace, self.pace = session.workspaces[0], Pace(session, runs)
+        source = runs[0].loaded.source
         count = session.schedule.num_devices
         self.deals = shared.deals.reshape(count, -1)
         self.rank_of = np.array(session.rank_of)
@@ -65,7 +67,8 @@ class Dealing:
         self.edges = {shard.part.device: _edges_of(shard, source) for shard in session.shards if shard.part is not None}
         self.deals[:, PRICE], self.deals[:, LEAST_SAVED] = self._price(session), LEAST_SAVED_EDGES
         if shared.rows_come:
-            self.lengths = np.empty(len(shared.mail_ids), shared.sent[0].dtype)
+            shape = [((len(shared.mail_ids),), shared.sent[0].dtype)]
+            (self.lengths,) = self.workspace.reserve("lengths of rows", list(shape))
             for part in self.parts:
                 self.deals[part.device, SLACK] = part.num_edges // SLACK_PART
             self.fleet.do(self._compile)  # before anybody waits for it
@@ -79,8 +82,7 @@ class Dealing:
         num_bytes *= graph.num_vertices / max(graph.num_edges, 1)
         if self.shared.rows_come:
             num_bytes += sum(self.shared.sent[column].itemsize for column in self.columns)
-        threads = max(shard.device.threads_for(graph) for shard in session.everywhere)
-        return round(num_bytes * SECONDS_PER_BYTE / (SECONDS_PER_EDGE / threads) * PRICE_UNIT)
+        return round(num_bytes * SECONDS_PER_BYTE / self.pace.seconds_per_edge() * PRICE_UNIT)
 
     def _compile(self) -> None:
         """Call what is compiled with nothing to do."""
@@ -122,9 +124,8 @@ class Dealing:
             for parcel in self._find_parcels(range(len(self.deals)))
             if parcel.rank == self.fleet.rank
         ]
-        sent = [(self._packed(parcel), parcel.rank) for parcel in given if parcel.rank != self.fleet.rank]
-        requests = [self.fleet.send(array, rank) for arrays, rank in sent for array in arrays if len(array)]
-        self.fleet.wait(self._receive(coming) + requests)
+        requests = self._receive(coming) + self._send([parcel for parcel in given if parcel.rank != self.fleet.rank])
+        self.fleet.wait(requests)
         if self.shared.rows_come:
             self._place(coming)
 
@@ -145,15 +146,24 @@ class Dealing:
         indptr = self.edges[parcel.victim][0]
         return parcel._replace(edges=measure_rows(self.shared.mail_ids[span], indptr, self.lengths[span]))
 
-    def _packed(self, parcel: Parcel) -> list[np.ndarray]:
-        """Return the arrays of which a parcel consists: vertices and values; lengths of rows, and their elements."""
-        span = slice(parcel.first, parcel.last)
-        arrays = [array[span] for array in self.mail]
-        if self.shared.rows_come:
-            rows = [np.empty(parcel.edges, self.shared.sent[column].dtype) for column in self.columns]
-            self._copy_rows(parcel, rows)
-            arrays += [self.lengths[span], *rows]
-        return arrays
+    def _send(self, given: Sequence[Parcel]) -> list[Any]:
+        """Begin to send vertices and values from where they lie, the lengths of rows, and their elements, packed."""
+        requests = []
+        total = sum(parcel.edges for parcel in given)
+        shapes: list[tuple[tuple[int, ...], np.dtype]] = [
+            ((total,), self.shared.sent[column].dtype) for column in self.columns if self.shared.rows_come
+        ]
+        packed = self.workspace.reserve("packed rows", shapes)
+        begin = 0
+        for parcel in given:
+            arrays = [array[parcel.first : parcel.last] for array in self.mail]
+            if self.shared.rows_come:
+                rows = [array[begin : begin + parcel.edges] for array in packed]
+                begin += parcel.edges
+                self._copy_rows(parcel, rows)
+                arrays += [self.lengths[parcel.first : parcel.last], *rows]
+            requests += [self.fleet.send(array, parcel.rank) for array in arrays if len(array)]
+        return requests
 
     def _copy_rows(self, parcel: Parcel, targets: Sequence[np.ndarray]) -> None:
         """Copy the rows of a parcel of this rank's."""

@@ -193,7 +193,7 @@ class RankSession(ManyDevices):
         source = runs[0].loaded.source
         places = {name: number for number, name in enumerate(source.mailed)}
         carried = [tuple(places[name] for name in names) for names in source.carried]
-        dealing = Dealing(self, shared, source) if source.deals else None
+        dealing = Dealing(self, shared, runs) if source.deals else None
         courier = Courier(self.fleet, shared, runs[0].control, self.rank_of, carried, dealing)
         return RankRuns(runs, shared, self, courier)
 

@@ -6,6 +6,7 @@ from __future__ import annotations
 import numpy as np
 
 from shoal.backends.cpu.compiler import compiled
+from shoal.backends.cpu.intrinsics import nonnegative
 
 
 @compiled()
@@ -14,8 +15,9 @@ def measure_rows(vertices, indptr, lengths):
     total = np.int64(0)
     for i in range(vertices.shape[0]):
         length = np.int64(0)
-        if vertices[i] >= 0:
-            length = np.int64(indptr[vertices[i] + 1]) - np.int64(indptr[vertices[i]])
+        vertex = np.int64(vertices[i])
+        if vertex >= 0:
+            length = np.int64(indptr[nonnegative(vertex + 1)]) - np.int64(indptr[nonnegative(vertex)])
         lengths[i] = length
         total += length
     return total
@@ -24,12 +26,15 @@ def measure_rows(vertices, indptr, lengths):
 @compiled()
 def copy_rows_of(vertices, indptr, elements, target):
     """Write the elements of the vertices' rows, one row behind the other."""
-    place = 0
+    place = np.int64(0)
     for i in range(vertices.shape[0]):
-        if vertices[i] >= 0:
-            for edge in range(indptr[vertices[i]], indptr[vertices[i] + 1]):
-                target[place] = elements[edge]
-                place += 1
+        vertex = np.int64(vertices[i])
+        if vertex >= 0:
+            begin = np.int64(indptr[nonnegative(vertex)])
+            length = np.int64(indptr[nonnegative(vertex + 1)]) - begin
+            for k in range(length):
+                target[nonnegative(place + k)] = elements[nonnegative(begin + k)]
+            place += length
 
 
 @compiled()
