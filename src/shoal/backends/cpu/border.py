@@ -15,7 +15,8 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from shoal.arrays import read_only
-from shoal.backends.cpu.kernels.dealing import CUTS, ROOM_FOR_DEALT, START
+from shoal.backends.cpu.device import NO_WEIGHTS
+from shoal.backends.cpu.kernels.dealing import CUTS, PLACE, ROOM_FOR_DEALT, SLACK, START
 from shoal.backends.cpu.kernels.grouping import DEVICES, LEVELS, PER_EDGE, PER_LEVEL, SKEW
 from shoal.backends.cpu.kernels.ordered import ENTRIES
 from shoal.backends.cpu.threads import available_cores
@@ -39,6 +40,8 @@ SPINS_ON_SHARED_CORES = 0
 class Shared:
     """What the devices of one phase have in common."""
 
+    rows_come = False  # every device reads the edges of all where they are
+
     def __init__(
         self, parts: list[Subgraph], schedule: Schedule, source: Any, state: dict[str, Any], threads: int,
         workspace: Workspace,
@@ -55,8 +58,10 @@ class Shared:
         self.mail_at, self.mail_lengths, length = self._lay_out_mail(parts, deals=source.steals)
         self.group = lay_out_group(count) if source.regroups else None  # by which they decide who takes part
         self.deals: np.ndarray | None = None  # by which devices give vertices to one another
+        self.rows: tuple[np.ndarray, ...] = ()  # of vertices that came from where edges cannot be read
         if source.deals:
-            self.deals, length = _lay_out_deals(parts, length, by_blocks=source.flow.ordered is not None)
+            self.deals, length = self._lay_out_deals(parts, length, by_blocks=source.flow.ordered is not None)
+            self.rows = self._lay_out_rows(parts[0], length, source)
         shapes = [((length, *state[name].shape[1:]), state[name].dtype) for name in source.mailed]
         self.mail_ids, *self.mail = workspace.reserve("mail", [((length,), parts[0].owned.dtype), *shapes])
         num_bits = count * ((parts[0].num_local + 63) // 64) if source.flow.pulls and parts[0].global_ids is None else 0
@@ -65,9 +70,29 @@ class Shared:
 
     def _lay_out_mail(self, parts: Sequence[Subgraph], *, deals: bool) -> tuple[np.ndarray, np.ndarray, int]:
         """Return where the mail of each sender for each receiver begins, how long each sender's is, and all of it."""
-        sizes = mail_sizes(parts, self.schedule, deals=deals)
+        sizes = mail_sizes(parts, self.schedule, [part.num_owned for part in parts] if deals else None)
         ends = np.cumsum(sizes)
         return read_only(ends - sizes.reshape(-1)), sizes.sum(axis=1), int(ends[-1])
+
+    def _lay_out_deals(self, parts: Sequence[Subgraph], length: int, *, by_blocks: bool) -> tuple[np.ndarray, int]:
+        """Return the rows by which devices deal, and how long the mail is with all vertices that they may give away."""
+        num_owned, places = self._whereabouts(parts)
+        count = len(num_owned)
+        rows = np.zeros((count, CUTS + 2 * count + 1), np.int64)
+        ends = length + np.cumsum(num_owned)
+        rows[:, START] = ends - num_owned
+        rows[:, ROOM_FOR_DEALT] = num_owned // (ENTRIES if by_blocks else 1)
+        rows[:, PLACE] = places
+        rows[:, SLACK] = slot.UNLIMITED
+        return rows.reshape(-1), int(ends[-1])
+
+    def _whereabouts(self, parts: Sequence[Subgraph]) -> tuple[np.ndarray, np.ndarray]:
+        """Return how many vertices each device owns, and where it is: devices of one place read each other's edges."""
+        return np.array([part.num_owned for part in parts]), np.zeros(len(parts), np.int64)
+
+    def _lay_out_rows(self, part: Subgraph, mail_length: int, source: Any) -> tuple[np.ndarray, ...]:
+        """Return the arrays for rows that come along with vertices: none do."""
+        return tuple(read_only(np.empty(0, dtype)) for dtype in row_types(part, source))
 
     @property
     def traffic(self) -> Callable[[], np.ndarray]:
@@ -88,14 +113,16 @@ class Shared:
         return int(self.mail_lengths[device]) * per_item + common // len(self.mail_lengths)
 
 
-def _lay_out_deals(parts: Sequence[Subgraph], length: int, *, by_blocks: bool) -> tuple[np.ndarray, int]:
-    """Return the rows by which devices deal, and how long the mail is with all vertices that they may give away."""
-    rows = np.zeros((len(parts), CUTS + 2 * len(parts) + 1), np.int64)
-    for part in parts:
-        rows[part.device, START] = length
-        rows[part.device, ROOM_FOR_DEALT] = part.num_owned // (ENTRIES if by_blocks else 1)
-        length += part.num_owned
-    return rows.reshape(-1), length
+def row_types(part: Subgraph, source: Any) -> list[np.dtype]:
+    """Return the types of offsets, destinations, weights and the graph's numbers of edges, as code takes them."""
+    indptr, indices, weights = part.out_edges
+    weights = weights if source.uses_weights and weights is not None else NO_WEIGHTS
+    return [array.dtype for array in (indptr, indices, weights, indptr)]
+
+
+def asks_edge_ids(source: Any) -> bool:
+    """Whether a rule asks for the graph's numbers of edges."""
+    return any("edge" in rule.parameters for op in source.flow.operators for rule in op.rules.values())
 
 
 def lay_out_group(count: int) -> np.ndarray:
@@ -135,14 +162,19 @@ class Border:
         part, shared, schedule = self.part, self.shared, self.shared.schedule
         none = part.owned[:0]
         lists = () if self.lists is None else (read_only(self.lists.indptr), read_only(self.lists.indices))
-        deals = tuple(array for array in (shared.deals, shared.group) if array is not None)
+        deals = () if shared.deals is None else (shared.deals, *shared.rows)
+        group = () if shared.group is None else (shared.group,)
         return (
             *lists, shared.world, part.owner, none if part.address is None else part.address,
             none if part.global_ids is None else part.global_ids, part.owned, *self.shard.copies, self.listed,
             self.dirty, self.voices, read_only(schedule.receive_indptr), read_only(schedule.receive_peers),
-            shared.num_receivers, shared.mail_at, edge_ids_for(self.shard, source), shared.mail_bits, shared.mail_ids,
-            *deals, *shared.mail, *self.earlier, *shared.posted,
+            shared.num_receivers, shared.mail_at, self._edge_ids(source), shared.mail_bits, shared.mail_ids,
+            *deals, *group, *shared.mail, *self.earlier, *shared.posted,
         )  # fmt: skip
+
+    def _edge_ids(self, source: Any) -> np.ndarray:
+        """Return the graph's numbers of the edges that the code looks at."""
+        return edge_ids_for(self.shard, source, of_all=source.steals and not self.shared.rows_come)
 
     def buffers(self) -> list[np.ndarray]:
         """Return the arrays, to count their bytes."""
@@ -150,12 +182,11 @@ class Border:
         return [self.listed, self.dirty, self.voices, *self.earlier, *lists]
 
 
-def edge_ids_for(shard: Shard, source: Any) -> np.ndarray:
-    """Return the graph's numbers of the edges that a device's code looks at, if a rule asks for them."""
+def edge_ids_for(shard: Shard, source: Any, *, of_all: bool = False) -> np.ndarray:
+    """Return the graph's numbers of a device's edges, or of all there are, if a rule asks for them."""
     assert shard.part is not None
-    is_asked = any("edge" in rule.parameters for op in source.flow.operators for rule in op.rules.values())
-    if not is_asked:
+    if not asks_edge_ids(source):
         return read_only(shard.part.out_edges.indptr[:0])
-    if source.steals:  # those of the whole graph
+    if of_all:
         return read_only(np.arange(shard.graph.num_edges, dtype=shard.graph.indptr.dtype))
     return read_only(shard.part.edge_ids())

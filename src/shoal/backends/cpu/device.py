@@ -27,7 +27,8 @@ if TYPE_CHECKING:
 SMALL_EDGES = 1 << 17
 LINE_BYTES = 64  # arrays that different threads write share no cache line
 
-_NO_WEIGHTS = read_only(np.zeros(1, np.int32))
+#: Stands for weights where there are none, or code takes none.
+NO_WEIGHTS = read_only(np.zeros(1, np.int32))
 
 
 @dataclass
@@ -153,15 +154,15 @@ class Shard:
         """
         if incoming not in self._edges:
             indptr, indices, weights = self._find_edges(incoming)
-            weights = weights if weights is not None else _NO_WEIGHTS
+            weights = weights if weights is not None else NO_WEIGHTS
             self._edges[incoming] = tuple(read_only(np.asarray(array)) for array in (indptr, indices, weights))
         edges = self._edges[incoming]
-        return edges if weighted else (*edges[:2], _NO_WEIGHTS)
+        return edges if weighted else (*edges[:2], NO_WEIGHTS)
 
     def whole_edges(self, *, incoming: bool, weighted: bool) -> tuple[np.ndarray, ...]:
         """Return the same of all vertices, whoever owns them, by the graph's ids: they lie in everybody's memory."""
         graph = self.graph.reverse() if incoming else self.graph
-        weights = graph.weights if weighted and graph.weights is not None else _NO_WEIGHTS
+        weights = graph.weights if weighted and graph.weights is not None else NO_WEIGHTS
         return tuple(read_only(np.asarray(array)) for array in (graph.indptr, graph.indices, weights))
 
     @cached_property

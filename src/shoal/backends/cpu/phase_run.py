@@ -131,6 +131,7 @@ class PhaseRun(LoopRun):
         assert self.border is not None
         self.control[slot.DEVICE] = self.border.part.device
         self.control[slot.SHARES_OWN] = self.border.shares_own
+        self.control[slot.ROWS_COME] = self.border.shared.rows_come
         if self.border.lists is not None:  # sent before the first superstep, with which it is counted
             places = [slot.MESSAGES, slot.ITEMS_SENT, slot.BYTES_SENT, slot.COMBINED]
             self.control[places] = self.border.lists.traffic
@@ -266,7 +267,8 @@ class PhaseRun(LoopRun):
     def _arguments(self) -> tuple:
         source, workspace = self.loaded.source, self.workspace
         is_weighted = source.uses_weights
-        out_edges = self.shard.whole_edges if source.steals else self.shard.edges
+        reads_all = source.steals and self.border is not None and not self.border.shared.rows_come
+        out_edges = self.shard.whole_edges if reads_all else self.shard.edges
         in_edges = self.shard.whole_edges if source.regroups else self.shard.edges
         out = out_edges(incoming=False, weighted=is_weighted)
         incoming = in_edges(incoming=True, weighted=is_weighted) if source.uses_in_edges else out

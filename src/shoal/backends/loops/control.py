@@ -85,6 +85,8 @@ DEALS_FROM = _SERIAL + 53  # edges that the frontiers of all devices have togeth
 TELLS = _SERIAL + 54  # what devices of other processes must be told when the device meets the others next
 ROUND = _SERIAL + 55  # and in which round of an exchange
 STEALING = _SERIAL + 56  # nanoseconds that the device visited edges in the place of others in this superstep
+ROWS_COME = _SERIAL + 57  # the rows of vertices that others give away come along, as they do not lie in this memory
+BY_PLACE = _SERIAL + 58  # a push finds the row of a vertex by its place in the mail
 
 OUTPUTS = _SERIAL + 8 * LINE  # a line per operator: the length of an output that does not leave the step
 
@@ -156,7 +158,9 @@ TELLS_NOTHING = 0
 TELLS_POSTED = 1  # the devices' lines
 TELLS_TOTALS = 2  # their parts of scalars
 TELLS_BITS = 3  # a round's bitmaps
-TELLS_MAIL = 4  # and on: a round's items, of the exchange of that number
+TELLS_LOADS = 4  # the edges of the devices' frontiers
+TELLS_DEALT = 5  # vertices that they give away
+TELLS_MAIL = 6  # and on: a round's items, of the exchange of that number
 
 FORWARDS_OWN = 0
 FORWARDS_ALL = 1

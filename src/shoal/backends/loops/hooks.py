@@ -81,6 +81,7 @@ ITEM_BYTES = 0  # of the values of one vertex in the mail
 FROM_QUEUE = True  # the operator's vertices come from a queue; else they are begin..end themselves
 ALL_SOURCES = False  # a pull from every vertex: no bitmap to look into
 UNIQUE = False
+IS_DEALT = False  # devices give vertices of the frontier to one another
 CLEARS_MARKS = False  # a push clears the marks of the vertices it reads
 HAS_WEIGHTS = False
 HAS_WHERE = False

@@ -25,15 +25,16 @@ def count_receivers(schedule: Schedule) -> np.ndarray:
     return read_only(counts)
 
 
-def mail_sizes(parts: Sequence[Subgraph], schedule: Schedule, *, deals: bool = False) -> np.ndarray:
+def mail_sizes(parts: Sequence[Subgraph], schedule: Schedule, num_owned: Sequence[int] | None = None) -> np.ndarray:
     """Return how many items each sender may have for each receiver; with one mail for all, for itself.
 
-    Devices that deal vertices to one another may come to all of a receiver's, whoever has the edges that lead there.
+    Devices that deal vertices to one another may come to all of a receiver's, whoever has the edges that lead there:
+    ``num_owned`` says how many these are.
     """
     sizes = np.zeros((schedule.num_devices, schedule.num_devices), np.int64)
     for part in parts:
         if schedule.is_routed:
-            reached = [other.num_owned for other in parts] if deals else part.border_sizes
+            reached = part.border_sizes if num_owned is None else num_owned
             sizes[part.device] = np.maximum(reached, np.diff(part.copy_indptr))
         else:
             sizes[part.device, part.device] = part.num_global

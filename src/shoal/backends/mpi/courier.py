@@ -18,6 +18,7 @@ from shoal.backends.base import Reason
 from shoal.backends.cpu.border import Shared
 from shoal.backends.cpu.kernels.meeting import CAME, WAITING, await_devices, end_meeting
 from shoal.backends.loops import control as slot
+from shoal.backends.mpi.dealing import Dealing
 from shoal.backends.mpi.fleet import Fleet
 from shoal.backends.mpi.legs import Leg, Place, find_legs
 from shoal.progress import PERIOD_SECONDS
@@ -31,9 +32,10 @@ class Courier:
 
     def __init__(
         self, fleet: Fleet, shared: Shared, control: np.ndarray, rank_of: Sequence[int],
-        carried: Sequence[tuple[int, ...]],
+        carried: Sequence[tuple[int, ...]], dealing: Dealing | None = None,
     ) -> None:  # fmt: skip
         self.fleet, self.shared, self.control, self.carried = fleet, shared, control, carried
+        self.dealing = dealing  # where devices give vertices to one another
         self.counts = np.bincount(rank_of, minlength=fleet.size).tolist()  # devices of each rank
         count = len(rank_of)
         begin = slot.WORLD_ROWS
@@ -76,6 +78,9 @@ class Courier:
                 self.fleet.share_in_place(posted, self.counts)
         elif what == slot.TELLS_BITS:
             self.bits[round_number].carry([self.shared.mail_bits])
+        elif what in (slot.TELLS_LOADS, slot.TELLS_DEALT):
+            assert self.dealing is not None
+            self.dealing.tell(what)
         elif what >= slot.TELLS_MAIL:
             arrays = [self.shared.mail[number] for number in self.carried[what - slot.TELLS_MAIL]]
             self.mail[round_number].carry([self.shared.mail_ids, *arrays])
@@ -85,7 +90,9 @@ class Courier:
         return reason
 
     def close(self) -> None:
-        """Give back what MPI keeps for the headers."""
+        """Give back what MPI keeps for the headers, now that the run has ended."""
+        if self.dealing is not None:
+            self.dealing.pace.learn()
         for each in (*self.mail, *self.bits):
             each.close()
 

@@ -24,6 +24,7 @@ from shoal.backends.loops.lists import Lists, NeighbourLists, collect_lists, cou
 from shoal.backends.loops.mail import mail_sizes
 from shoal.backends.mpi.channels import RankChannels
 from shoal.backends.mpi.courier import Courier
+from shoal.backends.mpi.dealing import Dealing, reserve_rows
 from shoal.backends.mpi.fleet import Fleet
 from shoal.backends.mpi.legs import lay_out_contributions
 from shoal.backends.mpi.relay import Relay
@@ -41,6 +42,8 @@ class SharedByRanks(Shared):
 
     def __init__(self, session: RankSession, source: Any) -> None:
         self.session = session
+        self.rows_come = source.deals and not session.has_whole_graph
+        self.sent: list[np.ndarray] = []  # rows that come along with vertices of others
         # Whoever speaks for the other ranks needs a core, too, and so do the other ranks of the machine.
         threads = (
             sum(shard.device.threads_for(shard.graph) for shard in session.shards) + 1
@@ -50,6 +53,21 @@ class SharedByRanks(Shared):
         )  # fmt: skip
         self.world[slot.WORLD_MEETING] = len(session.parts) + 1
 
+    def _whereabouts(self, parts: Sequence[Subgraph]) -> tuple[np.ndarray, np.ndarray]:
+        session = self.session
+        places = np.arange(len(session.rank_of)) if self.rows_come else np.array(session.rank_of)
+        return np.array(session.num_owned), places
+
+    def _lay_out_rows(self, part: Subgraph, mail_length: int, source: Any) -> tuple[np.ndarray, ...]:
+        if not self.rows_come:
+            return super()._lay_out_rows(part, mail_length, source)
+        self.sent = reserve_rows(self.session, source, mail_length)
+        return tuple(map(read_only, self.sent))
+
+    def bytes_of(self, device: int) -> int:
+        """Return the bytes of a device's share, with the room for rows that come along."""
+        return super().bytes_of(device) + sum(array.nbytes for array in self.sent) // len(self.session.parts)
+
     def _lay_out_mail(self, parts: Sequence[Subgraph], *, deals: bool) -> tuple[np.ndarray, np.ndarray, int]:
         session = self.session
         if not self.schedule.is_routed:
@@ -57,7 +75,7 @@ class SharedByRanks(Shared):
             at, lengths, total = lay_out_contributions(self.schedule, session.rank_of, session.fleet.rank, length)
             return read_only(at), lengths, total
         is_here = np.array(session.rank_of) == session.fleet.rank
-        sizes = np.where(is_here[:, None] | is_here, session.mail_sizes, 0)
+        sizes = np.where(is_here[:, None] | is_here, session.mail_sizes(deals=deals), 0)
         ends = np.cumsum(sizes)
         return read_only(ends - sizes.reshape(-1)), np.where(is_here, sizes.sum(axis=1), 0), int(ends[-1])
 
@@ -116,9 +134,14 @@ class RankRuns(ManyRuns):
 
     @property
     def thefts(self) -> np.ndarray:
-        """Nothing: what others have is too far away to be stolen."""
+        """The edges that each device visited in the place of another, on all ranks: owners have noted them."""
         count = self.session.schedule.num_devices
-        return np.zeros((count, count), np.int64)
+        found = np.zeros((count, count), np.int64)
+        if not self.runs[0].loaded.source.deals:
+            return found
+        here = [part.device for part in self.session.parts]
+        found[here] = self.shared.thefts[here]
+        return np.sum(self.fleet.gather(found[None]), axis=0)[0]
 
     @property
     def traffic(self) -> Callable[[], np.ndarray]:
@@ -137,14 +160,28 @@ class RankSession(ManyDevices):
     ) -> None:  # fmt: skip
         self.fleet, self.everywhere, self.lock = fleet, shards, lock
         self.rank_of = [shard.device.rank for shard in shards]
+        self._mail_sizes: dict[bool, np.ndarray] = {}
         here = [shard for shard in shards if isinstance(shard, Shard)]
         super().__init__(here, fields, phases, schedule, state, knobs, title, has_edges_room=has_edges_room)
 
+    def mail_sizes(self, *, deals: bool) -> np.ndarray:
+        """Return how many items each device may have for each, of all ranks."""
+        if deals not in self._mail_sizes:
+            num_owned = self.num_owned if deals else None
+            own = mail_sizes(self.parts, self.schedule, num_owned)[[part.device for part in self.parts]]
+            self._mail_sizes[deals] = np.concatenate(self.fleet.gather(own))
+        return self._mail_sizes[deals]
+
     @cached_property
-    def mail_sizes(self) -> np.ndarray:
-        """How many items each device may have for each, of all ranks."""
-        own = mail_sizes(self.parts, self.schedule)[[part.device for part in self.parts]]
-        return np.concatenate(self.fleet.gather(own))
+    def num_owned(self) -> list[int]:
+        """How many vertices each device owns, of all ranks."""
+        return [len(shard.part.owned_ids) for shard in self.everywhere]
+
+    @cached_property
+    def has_whole_graph(self) -> bool:
+        """Whether all ranks have all edges, and not only those of their devices."""
+        is_here = isinstance(self.shards[0].graph.indices, np.ndarray)
+        return bool(np.all(self.fleet.gather(np.array([is_here]))))
 
     def begin_phase(
         self, number: int, frontier: np.ndarray | None, allowances: Sequence[Allowance],
@@ -163,7 +200,8 @@ class RankSession(ManyDevices):
         source = runs[0].loaded.source
         places = {name: number for number, name in enumerate(source.mailed)}
         carried = [tuple(places[name] for name in names) for names in source.carried]
-        courier = Courier(self.fleet, shared, runs[0].control, self.rank_of, carried)
+        dealing = Dealing(self, shared, runs) if source.deals else None
+        courier = Courier(self.fleet, shared, runs[0].control, self.rank_of, carried, dealing)
         return RankRuns(runs, shared, self, courier)
 
     def _make_channels(self, source: Any) -> RankChannels:

@@ -47,6 +47,7 @@ def _options(writer: PhaseWriter, operator: Operator) -> dict[str, Any]:
         "FROM_QUEUE": source.is_queued,
         "ALL_SOURCES": operator.frontier is not None and operator.frontier.kind == "all",
         "UNIQUE": operator.options["unique"],
+        "IS_DEALT": is_dealt(writer, operator),
         "CLEARS_MARKS": writer.flow.clears_as_it_reads(operator),
         "HAS_WHERE": "where" in operator.rules and operator.options["early_exit"],
         "EARLY_EXIT": operator.options["early_exit"],

@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Iterable
 from typing import Any
 
@@ -16,6 +17,10 @@ from shoal.operators import Operator
 from shoal.rules import Rule
 
 _COMMON = "thread, num_threads, control, world, deals"
+#: Rows of the edges that are visited: those of the device's own vertices, and those that came along with others.
+_ROWS = "rows_at, rows, rows_weights, rows_ids"
+_OWN_ROWS = "indptr, indices, weights, edge_ids"
+_SENT_ROWS = "sent_at, sent_rows, sent_weights, sent_ids"
 
 
 def is_dealt(writer: PhaseWriter, operator: Operator) -> bool:
@@ -41,13 +46,16 @@ def write_dealing(
         ),
         "for victim in range(-1, num_victims):",
         "    sources, first, last = queue, control[BEGIN], control[DEALT_AT] if is_dealt else control[END]",
+        f"    {_ROWS} = {_OWN_ROWS}",
         "    if victim >= 0:",
         "        first, last = dealt_range(control, world, deals, victim, 1)",
         "        if first == last:",
         "            continue",
         *indent(indent(_begin_stolen(number))),
         "        sources = mail_ids",
-        f"    {push('sources', 'first', 'last')}",
+        "        if control[ROWS_COME] != 0:",
+        f"            {_ROWS} = {_SENT_ROWS}",
+        f"    {_with_rows(push('sources', 'first', 'last'))}",
         "    if victim >= 0:",
         *indent(indent(_end_stolen())),
     ]  # fmt: skip
@@ -76,9 +84,12 @@ def write_dealing_by_blocks(
         ),
     ]  # fmt: skip
     behind = [
+        f"{_ROWS} = {_OWN_ROWS}",
+        "if control[ROWS_COME] != 0:",
+        f"    {_ROWS} = {_SENT_ROWS}",
         "for victim in range(num_victims):",
         *indent(_begin_stolen(number)),
-        f"    relax_dealt_{number}({relaxed})",
+        f"    {_with_rows(f'relax_dealt_{number}({relaxed})')}",
         *indent(_end_stolen()),
     ]
     return before, behind
@@ -104,13 +115,22 @@ def _sharing_out(weigh: str, decided: list[str], pack: str, take: str) -> list[s
     ]
 
 
+def _with_rows(call: str) -> str:
+    """Return a call that visits edges with the rows at hand in the place of the device's own."""
+    for own, row in zip(_OWN_ROWS.split(", "), _ROWS.split(", "), strict=True):
+        call = re.sub(rf"\b{own}\b", row, call)
+    return call
+
+
 def _begin_stolen(number: int) -> list[str]:
-    counts = ["control[STOLEN] -= load(control, EDGES)", "control[SINCE] = nanoseconds()"]
+    counts = ["control[STOLEN] -= load(control, EDGES)", "control[SINCE] = nanoseconds()",
+              "control[BY_PLACE] = control[ROWS_COME]"]  # fmt: skip
     return join([f"reset_work(work, {number}, num_threads)", *counts])
 
 
 def _end_stolen() -> list[str]:
-    return join(["control[STOLEN] += load(control, EDGES)", "control[STEALING] += nanoseconds() - control[SINCE]"])
+    return join(["control[STOLEN] += load(control, EDGES)", "control[STEALING] += nanoseconds() - control[SINCE]",
+                 "control[BY_PLACE] = 0"])  # fmt: skip
 
 
 def _write_carrying(

@@ -54,7 +54,7 @@ from shoal.backends.cpu.intrinsics import *
 from shoal.backends.cpu.runtime import *
 from shoal.backends.cpu.world import *
 from shoal.backends.cpu.kernels.adjacency import LISTS_PIECE, first_slot, next_slot, table_bits
-from shoal.backends.cpu.kernels.advance import AHEAD, EDGES_AHEAD, PULL_CHUNK
+from shoal.backends.cpu.kernels.advance import AHEAD, EDGES_AHEAD, PULL_CHUNK, row_of
 from shoal.backends.cpu.kernels.dealing import *
 from shoal.backends.cpu.kernels.exchange import *
 from shoal.backends.cpu.kernels.grouping import *

@@ -26,7 +26,7 @@ SHARD_PARAMETERS = (
 )  # fmt: skip
 
 #: And behind those, of one whose devices give vertices to one another: see `shoal.backends.cpu.kernels.dealing`.
-DEAL_PARAMETERS = ("deals",)
+DEAL_PARAMETERS = ("deals", "sent_at", "sent_rows", "sent_weights", "sent_ids")
 #: Of one whose devices may hand their parts over: see `shoal.backends.cpu.kernels.grouping`.
 GROUP_PARAMETERS = ("group",)
 
@@ -90,6 +90,7 @@ def numba_signature(
         behind += [array(np.int64, readonly=True), array(vertex, readonly=True)]
     shared = [words, devices, ids, ids, ids, table, devices, ids, array(vertex), bitmap, bitmap, table, table, table,
               table, array(edge, readonly=True), bitmap, array(vertex)]  # fmt: skip
-    shared += [words] * source.deals + [array(np.float64)] * source.regroups
+    shared += [words, *graph, array(edge, readonly=True)] if source.deals else []
+    shared += [array(np.float64)] * source.regroups
     carried = [values(name) for name in (*source.mailed, *source.remembered)]
     return types.void(*fixed, *own, *partials, *behind, *shared, *carried, *partials)

@@ -10,10 +10,11 @@ from __future__ import annotations
 
 import numpy as np
 
+from shoal.backends.cpu.compiler import inner
 from shoal.backends.cpu.intrinsics import fetch_add, nonnegative, prefetch, trailing_zeros
 from shoal.backends.cpu.runtime import add_bit, flush, has_bit, next_piece, piece_size
 from shoal.backends.cpu.world import stash, tell
-from shoal.backends.loops.control import BORDER, DEVICE, EDGES, OUTPUT
+from shoal.backends.loops.control import BORDER, BY_PLACE, DEVICE, EDGES, OUTPUT
 from shoal.backends.loops.hooks import (
     ALL_SOURCES,
     BEFORE,
@@ -25,6 +26,7 @@ from shoal.backends.loops.hooks import (
     FROM_QUEUE,
     HAS_OUTPUT,
     HAS_WHERE,
+    IS_DEALT,
     IS_SHARDED,
     READS_ROWS,
     RULE,
@@ -47,14 +49,22 @@ EDGES_AHEAD = 16
 PULL_CHUNK = 1024  # vertices; 16 whole words of the bitmap, two cache lines, so no two threads write one line at once
 
 
+@inner
+def row_of(sources, position, by_place):
+    """Return which row of the edges is that of a vertex to be visited."""
+    return nonnegative(position) if by_place else nonnegative(np.int64(sources[position]))
+
+
 def push(thread, num_threads, control, work, number, begin, end, sources, queue, base, output, capacity, outbox,
          marks_in, marks_out, indptr, indices, weights, STATE, SHARED):  # fmt: skip
     """Visit the edges of ``sources[begin:end]``; append destinations the rule accepts at ``base + control[output]``.
 
     A destination may be reached by several threads: rules use atomics.  ``marks_out`` de-duplicates; ``marks_in`` is
     cleared a word at a time, where nobody reads it and all of it must become zero.  A copy that the rule changes is
-    listed in ``border`` (once: ``dirty``); ``voices`` has those for which the rule says True.
+    listed in ``border`` (once: ``dirty``); ``voices`` has those for which the rule says True.  Rows that came along
+    with another device's vertices are found by their places in the mail.
     """
+    by_place = IS_DEALT and control[BY_PLACE] != 0
     size = piece_size(end - begin, num_threads)
     num_pieces = (end - begin + size - 1) // size
     turn = 0
@@ -71,21 +81,22 @@ def push(thread, num_threads, control, work, number, begin, end, sources, queue,
         first = begin + piece * size
         for position in range(first, min(first + size, end)):
             src = nonnegative(np.int64(sources[position])) if FROM_QUEUE else nonnegative(position)
+            row_at = row_of(sources, position, by_place) if FROM_QUEUE else src
             if FROM_QUEUE and position + 2 * AHEAD < end:
-                prefetch(indptr, nonnegative(np.int64(sources[position + 2 * AHEAD])))
+                prefetch(indptr, row_of(sources, position + 2 * AHEAD, by_place))
             if FROM_QUEUE and position + AHEAD < end:
-                coming = nonnegative(np.int64(sources[position + AHEAD]))
+                coming = row_of(sources, position + AHEAD, by_place)
                 prefetch(indices, nonnegative(np.int64(indptr[coming])))
             if position + AHEAD // 2 < end:
                 near = position + AHEAD // 2
-                coming = nonnegative(np.int64(sources[near])) if FROM_QUEUE else nonnegative(near)
+                coming = row_of(sources, near, by_place) if FROM_QUEUE else nonnegative(near)
                 edge = np.int64(indptr[coming]) + SKIP_EDGES
                 if edge < np.int64(indptr[coming + 1]):
                     FETCH(vertex=nonnegative(np.int64(indices[nonnegative(edge)])))
             if CLEARS_MARKS:
                 marks_in[src >> 6] = np.uint64(0)
-            start = np.int64(indptr[src]) + SKIP_EDGES
-            stop = np.int64(indptr[src + 1])
+            start = np.int64(indptr[row_at]) + SKIP_EDGES
+            stop = np.int64(indptr[row_at + 1])
             if FIRST_EDGES >= 0:
                 stop = min(stop, start + FIRST_EDGES)
             visited += max(stop - start, 0)

@@ -257,18 +257,18 @@ def relax_block(num_threads, control, blocks, links, bins, waiting, spill, threa
             enter(control, blocks, links, bins, waiting, spill, thread, current, src, STATE)
             continue
         visited += relax_vertex(
-            num_threads, control, blocks, links, bins, waiting, spill, thread, current, src, indptr, indices, weights,
-            STATE, SHARED
+            num_threads, control, blocks, links, bins, waiting, spill, thread, current, src, src, indptr, indices,
+            weights, STATE, SHARED
         )  # fmt: skip
     free_block(links, bins, thread, end)
     return visited
 
 
-def relax_vertex(num_threads, control, blocks, links, bins, waiting, spill, thread, current, src, indptr, indices,
-                 weights, STATE, SHARED):  # fmt: skip
+def relax_vertex(num_threads, control, blocks, links, bins, waiting, spill, thread, current, src, row_at, indptr,
+                 indices, weights, STATE, SHARED):  # fmt: skip
     """Visit the edges of a vertex and enter the destinations the rule lets in; return how many edges there are."""
-    start = nonnegative(np.int64(indptr[src]))
-    stop = np.int64(indptr[src + 1])
+    start = nonnegative(np.int64(indptr[row_at]))
+    stop = np.int64(indptr[row_at + 1])
     for edge in range(start, stop):
         dst = nonnegative(np.int64(indices[edge]))
         if HAS_WHERE and not WHERE(vertex=dst):
