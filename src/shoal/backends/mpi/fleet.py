@@ -33,7 +33,9 @@ OPENING_SECONDS = 600.0
 _WORDS_PER_TIMEOUT = 6
 #: A wait of less is spent looking, though nobody else is kept from the core: who is waited for may need just that one.
 _LOOKING_SECONDS = 1e-3
-_SLEEP_SECONDS = 5e-5
+#: Behind it who waits sleeps, for a part of the time that it has waited: so no wait is much longer for it.
+_SLEEP_PART = 1 / 16
+_SLEEP_SECONDS = 5e-5, 5e-4  # at least and at most
 _WORKING_SECONDS = 0.1
 _NEWS_BYTES = 4096
 GIVEN_UP = 3  # the exit status of a job that a silent rank has ended
@@ -231,7 +233,8 @@ class Fleet:
 def rest(seconds: float) -> None:
     """Let others have the core, in a wait that has taken so long."""
     if seconds > _LOOKING_SECONDS:
-        time.sleep(_SLEEP_SECONDS)
+        shortest, longest = _SLEEP_SECONDS
+        time.sleep(min(max(seconds * _SLEEP_PART, shortest), longest))
     else:
         os.sched_yield()
 

@@ -209,8 +209,10 @@ class RankSession(ManyDevices):
             self.fleet, self.rank_of, self.parts, self.schedule, source, self.states[0], self.workspaces[0]
         )  # fmt: skip
 
-    def _worklists_together(self, runs: list[WorklistRun], channels: Channels) -> RankRuns:
+    def _worklists_together(self, runs: list[WorklistRun], channels: Channels) -> ManyRuns:
         assert isinstance(channels, RankChannels)
+        if self.fleet.size == 1:
+            return super()._worklists_together(runs, channels)  # who see all devices raise the threshold themselves
         return RankRuns(runs, channels, self, Relay(self.fleet, channels, runs))
 
     def _mentioned(self, peer: int) -> None:
