@@ -2,12 +2,17 @@
 """Devices of MPI ranks deal vertices of their frontiers, and send the edges along where a rank has only its part."""
 
 import re
+from types import SimpleNamespace
 
+import numpy as np
 import pytest
 
 import shoal
 from dealing_program import graph_for, partition
 from ranks import TESTS, run_job
+from shoal.backends.cpu.device import CPUDevice
+from shoal.backends.loops import control as slot
+from shoal.backends.mpi.pace import USUAL_SECONDS, Pace
 
 pytestmark = pytest.mark.host_only("about CPU devices of several processes")
 
@@ -40,3 +45,21 @@ def test_what_one_process_deals_ranks_deal(folder, num_ranks, devices, every, le
 def test_parts_are_not_handed_to_other_processes(stealing):
     with pytest.raises(shoal.ArgumentError, match=f"stealing='{stealing}' is not possible on mpi: .*none, frontier"):
         shoal.RunConfig(devices="mpi", stealing=stealing)
+
+
+def test_how_dear_an_edge_is_to_bring_earlier_runs_have_shown():
+    graph = graph_for(is_directed=False)
+    device, pushed, pulled = CPUDevice(1), np.zeros((2, slot.NUM_TRACE_COLUMNS), np.int64), slot.PULL
+    pushed[:, [slot.TRACE_BEGIN, slot.TRACE_END, slot.TRACE_EDGES, slot.TRACE_IDLE]] = 10**9, 9 * 10**9, 10**9, 10**9
+    pushed[1, slot.TRACE_DIRECTION] = pulled
+    run = SimpleNamespace(rows=[pushed], phase=SimpleNamespace(step=None))
+    workspace = shoal.place(graph, "cpu").shards[0].acquire_workspace()
+    session = SimpleNamespace(
+        workspaces=[workspace], title="Search", shards=[SimpleNamespace(graph=graph)],
+        everywhere=[SimpleNamespace(device=device)], fleet=SimpleNamespace(gather=lambda array: [array, array]),
+    )  # fmt: skip
+    pace = Pace(session, [run])
+    assert pace.seconds_per_edge() == pytest.approx(USUAL_SECONDS)
+    pace.learn()
+    # 8 seconds, of which one was waiting, for 10^9 edges.
+    assert Pace(session, [run]).seconds_per_edge() == pytest.approx(7e-9, rel=0.01)

@@ -1,12 +1,12 @@
 # SPDX-License-Identifier: Apache-2.0
 """Dealing between ranks: the courier's part when devices weigh their frontiers and give vertices away.
 
-Where a vertex lies in the mail is the same on all ranks, so a rank sends what its devices give to those of another one
-from the place where they have packed it to the same place there.  Two collectives go before: the edges of all
-frontiers, from which every device finds out for itself who gives what; and, if ranks are to deal with one another at
-all, the cuts.  A rank that has the whole graph reads the edges of stolen vertices there.  Where ranks have only their
-parts the rows come along: packed for each rank that receives them, with their lengths, and laid one behind the other in
-the order of their places in the mail, which is how a push finds them.
+The mail for thieves has a place for every vertex, the same one on all ranks, so a rank sends what its devices give to
+those of another one from where they have packed it to the same place there.  Two collectives go before: the edges of
+all frontiers, from which every device finds out for itself who gives what; and, if ranks are to deal with one another
+at all, the cuts.  A rank that has the whole graph reads the edges of stolen vertices there.  Where ranks have only
+their parts the rows come along: packed for each rank that receives them, with their lengths, and laid one behind the
+other in the order of their places in the mail, which is how a push finds them.
 """
 
 from __future__ import annotations
