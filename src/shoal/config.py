@@ -67,11 +67,15 @@ REFUSED: dict[tuple[tuple[str, str], tuple[str, str]], str] = {
 #: Axes that devices of one kind have: what they are, and why all others know only ``auto``.
 ONLY_ON: dict[str, tuple[str, str]] = {
     "load_balance": ("cuda", "its threads take pieces of a frontier one by one"),
-    "stealing": ("cpu", "its devices read the edges of others where they are"),
 }
-#: What devices of one kind cannot do, and why.
-NOT_ON: dict[tuple[str, str], tuple[str, str]] = {
-    ("execution", "async"): ("mpi", "without supersteps devices look into one another's channels at any time"),
+_OTHERS_EDGES = "devices read the edges of others where they are"
+_STANDING_PARTS = f"{_OTHERS_EDGES}, and on a GPU each keeps its part"
+#: What devices of some kinds cannot do, and why.
+NOT_ON: dict[tuple[str, str], tuple[tuple[str, ...], str]] = {
+    ("execution", "async"): (("mpi",), "without supersteps devices look into one another's channels at any time"),
+    ("stealing", "frontier"): (("mpi",), _OTHERS_EDGES),
+    ("stealing", "ownership"): (("cuda", "mpi"), _STANDING_PARTS),
+    ("stealing", "both"): (("cuda", "mpi"), _STANDING_PARTS),
 }
 
 
@@ -108,7 +112,7 @@ class RunConfig:
         has to visit as soon as it hears of it; for programs whose values combine in any order
     stealing : ``"frontier"``: where a device has more edges in its frontier than others, these visit some of them;
         ``"ownership"``: where they have less to do than it takes to meet, some hand their parts to others until there
-        is more; ``"both"``; ``"none"``: everybody visits their own
+        is more; ``"both"``; ``"none"``: everybody visits their own; on GPUs, of these, ``"frontier"`` and ``"none"``
     priority : without supersteps, which vertices go first: ``"soft"``, those of the lowest priority on the device, and
         none far ahead of the other devices', or ``"none"``, in the order in which they come
     memory : how much room frontiers get: ``"fused"`` (as many entries as a device has vertices), ``"just-enough"``
@@ -187,9 +191,9 @@ class RunConfig:
             value = getattr(self, axis)
             if value not in ("auto", "none") and kind != only:
                 raise ArgumentError(f"{axis}={value!r} is not possible on {kind}: {reason}; allowed: auto")
-        for (axis, value), (where, reason) in NOT_ON.items():
-            if getattr(self, axis) == value and kind == where:
-                allowed = ", ".join(name for name in AXES[axis] if name != value)
+        for (axis, value), (kinds, reason) in NOT_ON.items():
+            if getattr(self, axis) == value and kind in kinds:
+                allowed = ", ".join(name for name in AXES[axis] if kind not in NOT_ON.get((axis, name), ((), ""))[0])
                 raise ArgumentError(f"{axis}={value!r} is not possible on {kind}: {reason}; allowed: {allowed}")
 
     def in_supersteps(self) -> RunConfig:
