@@ -2,13 +2,13 @@
 // Dealing: before a push, devices with more edges in their frontier than others give some of its vertices away.
 //
 // A thief visits a vertex's edges in the place of its owner and reads all of it where it lies: the owner's queue, rows
-// and values, through tables of addresses.  So nothing is packed, and all that an owner does is to end its push earlier.
-// Devices meet once.  Before that each has written where its frontier is, and the edges up to the end of every chunk of
-// it; behind it each works out the same shares from that, and looks for the first and the last of the vertices that it
-// visits.  Vertices move whole.  (GUM, ICDE 2023, section III; devices are taken to be equal, so there is nothing to solve.)
+// and values, through tables of addresses.  So nothing is packed, and an owner just ends its push earlier.  Devices
+// meet once.  Before that each has written where its frontier is, and the edges up to the end of every chunk of it;
+// behind it each works out the same shares from that, and looks for the first and the last of the vertices that it
+// visits.  Vertices move whole.  (GUM, ICDE 2023, section III; devices count as equal, so there is nothing to solve.)
 //
-// A device writes its own row only.  Others read it, and the frontier, between that meeting and the exchange behind the
-// push, at which all of them meet again.
+// A device writes its own row only.  Others read it, and the frontier, between that meeting and the exchange behind
+// the push, at which all of them meet again.
 #pragma once
 
 #include "balance.cuh"
@@ -18,15 +18,16 @@ namespace shoal {
 
 // Parts of a frontier whose edges are summed up: so many that a warp finds any of them by looking twice.
 constexpr Index CHUNKS = WARP * WARP;
-// What the largest load must have above the mean: a part of the edges that all must have together to deal at all, since
-// what dealing takes does not shrink with what it brings; and of the mean, since an edge that lies elsewhere takes longer.
-constexpr Index LEAST_GAIN = 8, LEAST_SKEW = 16;
+// What the largest load must have above the mean: an eighth of the edges that all must have together to deal at all, as
+// what dealing takes does not shrink with what it brings; and a sixteenth of the mean, as an edge that lies elsewhere
+// takes longer.  These are estimates, as the first threshold is.
+constexpr Index GAIN_PART = 8, SKEW_PART = 16;
 
-// A row: the edges up to the end of each chunk, where in the queue the frontier is, whose vertices are being visited (0
-// while it is the device's own), and how many edges had been before;
+// A row: the edges up to the end of each chunk, where in the queue the frontier is, whose vertices are being visited
+// (from 1 on; 0 while it is the device's own), and how many edges had been before;
 constexpr Index DEAL_BEGIN = CHUNKS, DEAL_END = CHUNKS + 1, DEAL_VICTIM = CHUNKS + 2, DEAL_BEFORE = CHUNKS + 3;
-// then a line for each device: the edges of its frontier, which part of its queue this one visits, and how many edges it
-// has taken of it so far.
+// then a line for each device: the edges of its frontier, which part of its queue this one visits, and how many edges
+// it has taken of it so far.
 constexpr Index DEAL_LINES = CHUNKS + 4, DEAL_LINE = 4, DEAL_LOAD = 0, DEAL_FIRST = 1, DEAL_LAST = 2, DEAL_TAKEN = 3;
 
 INLINE Index* deal_line(Index* row, Index device) { return row + DEAL_LINES + device * DEAL_LINE; }
@@ -58,7 +59,8 @@ struct Dealing {
 
 // Whether the frontier of all devices has many edges, if its vertices are as all others; all of them agree.
 INLINE bool is_worth_dealing(const Index* control) {
-    return double(control[SIZE]) * double(control[NUM_EDGES]) >= double(control[DEALS_FROM]) * double(control[NUM_VERTICES]);
+    const double expected = double(control[SIZE]) * double(control[NUM_EDGES]);
+    return expected >= double(control[DEALS_FROM]) * double(control[NUM_VERTICES]);
 }
 
 INLINE Index chunk_begin(Index begin, Index end, Index chunk) { return begin + chunk * (end - begin) / CHUNKS; }
@@ -104,12 +106,12 @@ INLINE Level find_level(const Index* control, Index* row, Index devices) {
     for (Index device = 0; device < devices; device++) {
         missing += larger(mean - deal_line(row, device)[DEAL_LOAD], 0);
     }
-    const bool is_even = largest - mean <= larger(control[DEALS_FROM] / LEAST_GAIN, mean / LEAST_SKEW);
+    const bool is_even = largest - mean <= larger(control[DEALS_FROM] / GAIN_PART, mean / SKEW_PART);
     return {mean, is_even ? 0 : missing};
 }
 
-// Return which edges of an owner's frontier, laid end to end, a device visits.  What is given away lies end to end, too,
-// in the order of the givers' numbers, and who misses some takes it in the order of theirs.
+// Return which edges of an owner's frontier, laid end to end, a device visits.  What is given away lies end to end,
+// too, in the order of the givers' numbers, and who misses some takes it in the order of theirs.
 INLINE Part find_share(Index* row, Index devices, const Level& level, Index owner, Index device) {
     Index given = 0, wanted = 0;  // by those of lower numbers
     for (Index other = 0; other < larger(owner, device); other++) {
@@ -200,13 +202,14 @@ INLINE void deal_frontier(Index* control, Index& generation, const Dealing& deal
     meet(control, generation, [&](Index* control) { share_out<Op>(control, dealing); });
     if (!Op::CLEARS_MARKS) return;
     const auto* const queue = dealing.queues[dealing.border.device];
-    for (Index position = control[DEALT_AT] + thread_in_grid(); position < control[END]; position += threads_in_grid()) {
+    const Index end = control[END];
+    for (Index position = control[DEALT_AT] + thread_in_grid(); position < end; position += threads_in_grid()) {
         marks_in[Index(queue[position]) >> 5] = 0;
     }
 }
 
-// Copy what a rule will read at stolen vertices from their owners; before any rule runs here, as what that finds at a copy
-// is sent later.  An owner may be pushing already: a value is then one of those that its own push may read.
+// Copy what a rule will read at stolen vertices from their owners; before any rule runs here, as what that finds at a
+// copy is sent later.  An owner may be pushing already: a value is then one of those that its own push may read.
 template <class Values, class Dealing>
 INLINE void take_stolen(const Values& values, const Index* control, const Dealing& dealing) {
     for (Index turn = 1; turn < dealing.border.devices; turn++) {
