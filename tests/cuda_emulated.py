@@ -82,16 +82,17 @@ class EmulatedGPU(FakeGPU):
         find_device.cache_clear()
 
 
-_kernels: dict[str, Kernel] = {}
+_kernels: dict[tuple[str, str], Kernel] = {}
 
 
 def kernel_of(loaded: LoadedPhase, folder):
     """Return the kernel of a phase, compiled once."""
     source = loaded.source
-    if source.text not in _kernels:
+    key = source.text, source.module  # the same kernel may have other rules
+    if key not in _kernels:
         place = Path(tempfile.mkdtemp(dir=folder))
-        _kernels[source.text] = Kernel(source, place)
-    return _kernels[source.text]
+        _kernels[key] = Kernel(source, place)
+    return _kernels[key]
 
 
 class Kernel:

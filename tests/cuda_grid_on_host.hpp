@@ -204,6 +204,10 @@ Value __shfl_down_sync(unsigned int, Value value, unsigned int step) {
     return host::value_of<Value>(host::show(value), lane < host::LANES ? lane : lane - step);
 }
 
+// All memory is of one kind.
+inline size_t __cvta_generic_to_global(const void* address) { return reinterpret_cast<size_t>(address); }
+inline size_t __cvta_generic_to_shared(const void* address) { return reinterpret_cast<size_t>(address); }
+
 inline bool __all_sync(unsigned int mask, bool vote) { return __ballot_sync(mask, vote) == 0xffffffffu; }
 inline bool __any_sync(unsigned int mask, bool vote) { return __ballot_sync(mask, vote) != 0; }
 inline int __popc(unsigned int word) { return __builtin_popcount(word); }

@@ -180,6 +180,36 @@ def test_phases_of_several_devices_compile_and_rules_are_inlined(name, number, d
     assert_inlined(parts)
 
 
+#: Programs whose frontiers devices deal: of an unordered push and one by priority, with and without what sources have.
+DEALT = [("bfs", 0, TYPES[1]), ("spread", 0, TYPES[2]), ("sssp", 0, TYPES[0]), ("sssp by words", 0, TYPES[1])]
+
+
+@pytest.mark.parametrize(("name", "number", "types"), DEALT)
+def test_phases_whose_frontiers_are_dealt_compile_for_every_architecture(name, number, types):
+    program = (PROGRAMS | ALIKE)[name]
+    loaded = load_phase(program, program.phases()[number], types, "auto", "all", stealing="frontier")
+    assert loaded.source.deals
+    assert "take_stolen(" in loaded.source.text or not loaded.source.dealt_fields
+    parts = compile_parts(loaded.source.text, ARCHITECTURES[0], loaded.functions())
+    for arch in ARCHITECTURES:
+        assert link(parts, arch, caches_in_l1=loaded.source.caches_in_l1)[:4] == b"\x7fELF"
+    assert_inlined(parts)
+
+
+@pytest.mark.parametrize("name", PROGRAMS | ALIKE)
+def test_kernels_know_nothing_of_dealing_where_there_is_none(name):
+    program = (PROGRAMS | ALIKE)[name]
+    for phase in program.phases():
+        for duplication in (None, "all"):
+            if name == "every atomic" and duplication:  # which several devices refuse
+                continue
+            source = load_phase(program, phase, TYPES[0], "auto", duplication).source
+            assert not source.deals
+            assert "deal" not in source.text
+            asked = load_phase(program, phase, TYPES[0], "auto", duplication, stealing="frontier").source
+            assert asked.deals or asked.text == source.text
+
+
 @pytest.mark.parametrize("duplication", [None, "all"])
 def test_callbacks_compile_and_are_inlined(duplication):
     program = Distances()

@@ -20,7 +20,7 @@ from graphs import WIDTHS, graphs, random_graph
 from pairwise import all_pairs, pairs_of
 from regrouping import regroup_always
 from shoal.backends.cpu.phase_run import PhaseRun
-from shoal.config import AXES, ONLY_ON, REFUSED
+from shoal.config import AXES, NOT_ON, ONLY_ON, REFUSED
 from shoal.memory import estimate_memory
 
 pytestmark = pytest.mark.host_only("about several devices of the CPU")
@@ -227,6 +227,16 @@ def test_what_a_cpu_does_not_know_is_refused(axis, devices):
         shoal.bfs(shoal.place(PATH, "cpu"), 0, **{axis: AXES[axis][-1]})
     with pytest.raises(shoal.ArgumentError, match="is not possible on cpu"):
         estimate_memory(PATH, "bfs", devices=devices, **{axis: AXES[axis][-1]})
+
+
+@pytest.mark.parametrize("algorithm", ALGORITHMS)
+def test_what_gpus_cannot_do_is_refused(algorithm):
+    for (axis, name), (kinds, reason) in NOT_ON.items():
+        if "cuda" in kinds:
+            with pytest.raises(
+                shoal.ArgumentError, match=f"^{axis}='{name}' is not possible on cuda: {reason}; allowed: "
+            ):
+                ALGORITHMS[algorithm](PATH, devices="cuda:0*2", **{axis: name})
 
 
 @pytest.mark.parametrize("strategy", [("duplication", "one-hop"), ("communication", "selective")], ids=str)

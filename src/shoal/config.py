@@ -68,11 +68,9 @@ REFUSED: dict[tuple[tuple[str, str], tuple[str, str]], str] = {
 ONLY_ON: dict[str, tuple[str, str]] = {
     "load_balance": ("cuda", "its threads take pieces of a frontier one by one"),
 }
-_OTHERS_EDGES = "devices read the edges of others where they are, or are sent them"
-_STANDING_PARTS = "only where devices have one memory do parts lie in that of others, too"
+_STANDING_PARTS = "only devices of one process on a CPU can go on with the parts of others"
 #: What devices of some kinds cannot do, and why.
 NOT_ON: dict[tuple[str, str], tuple[tuple[str, ...], str]] = {
-    ("stealing", "frontier"): (("cuda",), _OTHERS_EDGES),
     ("stealing", "ownership"): (("cuda", "mpi"), _STANDING_PARTS),
     ("stealing", "both"): (("cuda", "mpi"), _STANDING_PARTS),
 }
@@ -111,7 +109,7 @@ class RunConfig:
         has to visit as soon as it hears of it; for programs whose values combine in any order
     stealing : ``"frontier"``: where a device has more edges in its frontier than others, these visit some of them;
         ``"ownership"``: where they have less to do than it takes to meet, some hand their parts to others until there
-        is more; ``"both"``; ``"none"``: everybody visits their own; MPI ranks know ``"frontier"`` and
+        is more; ``"both"``; ``"none"``: everybody visits their own; GPUs and MPI ranks know ``"frontier"`` and
         ``"none"``
     priority : without supersteps, which vertices go first: ``"soft"``, those of the lowest priority on the device, and
         none far ahead of the other devices', or ``"none"``, in the order in which they come

@@ -65,6 +65,8 @@ RUNS = {
     "sssp_async": lambda graph: shoal.sssp(graph, 0, execution="async", **HOW),
     "sssp_async_2": lambda graph: shoal.sssp(graph, 0, execution="async", devices="cuda:0*2"),
     "pagerank_async_2": lambda graph: shoal.pagerank(graph, execution="async", devices="cuda:0*2"),
+    "bfs_stealing": lambda graph: shoal.bfs(graph, 0, direction="push", devices="cuda:0*2", stealing="frontier"),
+    "sssp_stealing": lambda graph: shoal.sssp(graph, 0, devices="cuda:0*2", stealing="frontier"),
     "pagerank": lambda graph: shoal.pagerank(graph, iterations=3, **HOW),
     "pagerank_weighted": lambda graph: shoal.pagerank(graph, iterations=3, weighted=True, dtype="float32", **HOW),
     **{
@@ -167,7 +169,9 @@ def run_all(runs: list[str], graphs: list[str]) -> int:
     import cupy
 
     from shoal.backends.cuda.device import find_device
+    from shoal.backends.cuda.phase_run import PhaseRun
 
+    PhaseRun.least_dealt = 1  # of graphs that are small
     cupy.cuda.set_allocator(None)  # no pool: what lies outside of an array lies outside of every allocation
     find_device(0).properties["multiProcessorCount"] = NUM_PROCESSORS
     for name in graphs:

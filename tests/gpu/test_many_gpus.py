@@ -10,6 +10,8 @@ import pytest
 import shoal
 from graphs import random_graph
 from shoal import generate
+from shoal.backends.cuda.phase_run import PhaseRun
+from shoal.config import NOT_ON
 from test_every_config import (
     ALGORITHMS,
     CASES,
@@ -22,9 +24,18 @@ from test_every_config import (
 )
 
 
+@pytest.fixture(autouse=True)
+def _always_deals(monkeypatch):
+    """Let devices that steal do so on small graphs, too."""
+    monkeypatch.setattr(PhaseRun, "least_dealt", 1)
+
+
 def on_gpu(case):
-    """Return the strategies of a case, with as many devices of one GPU."""
-    return {**strategies_of(case), "devices": f"cuda:0*{case['devices']}"}
+    """Return the strategies of a case, with as many devices of one GPU; these steal frontiers, and nothing else."""
+    chosen = strategies_of(case)
+    kinds, _ = NOT_ON.get(("stealing", chosen["stealing"]), ((), ""))
+    stealing = "frontier" if "cuda" in kinds else chosen["stealing"]
+    return {**chosen, "stealing": stealing, "devices": f"cuda:0*{case['devices']}"}
 
 
 @pytest.mark.parametrize("case", CASES, ids=described)

@@ -100,7 +100,8 @@ def explain(
         reasons["partition"] = SEGMENT_REASON
         reasons["duplication"] = _FEW_DEVICES if is_whole else choices.reason
         reasons["communication"] = choices.reason
-        reasons["stealing"] = "where devices have equal work it costs two meetings a superstep and gains nothing"
+        meetings = "a meeting" if kind == "cuda" else "two meetings"
+        reasons["stealing"] = f"where devices have equal work it costs {meetings} a superstep and gains nothing"
     explained = {axis: reason for axis, reason in reasons.items() if reason and _is_auto(config, axis)}
     noted = {"stealing": f"devices keep their parts: {choices.kept}"} if choices.kept else {}
     return explained | noted | ({"devices": _ALONE} if is_alone else {})

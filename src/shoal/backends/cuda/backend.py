@@ -42,8 +42,11 @@ class CUDABackend:
         self, program: Program, phase: Phase, types: Types, direction: str, duplication: str | None,
         load_balance: str, priority: str | None, stealing: str = "none",
     ) -> LoadedPhase:  # fmt: skip
-        """Write a phase for the types of a graph, or find it written; with ``duplication`` for several devices."""
-        return load_phase(program, phase, types, direction, duplication, load_balance, priority)
+        """Write a phase for the types of a graph, or find it written; with ``duplication`` for several devices.
+
+        With ``stealing`` these visit edges for one another.
+        """
+        return load_phase(program, phase, types, direction, duplication, load_balance, priority, stealing)
 
     def begin(
         self, shards: Sequence[Shard], fields: dict[str, Field], phases: Sequence[tuple[Phase, LoadedPhase]],

@@ -73,7 +73,7 @@ class Shared(InReach):
         world[slot.WORLD_ROUTED] = schedule.is_routed
         world[slot.WORLD_FORWARDS] = FORWARDS[schedule.forwards]
         world[slot.WORLD_ROUNDS] = schedule.num_rounds
-        sizes = mail_sizes(parts, schedule)
+        sizes = mail_sizes(parts, schedule, deals=source.deals)
         self.mail_at = np.cumsum(sizes, axis=1) - sizes  # in a sender's own mail
         lengths = sizes.sum(axis=1).tolist()
         has_bits = source.flow.pulls and parts[0].global_ids is None
@@ -107,6 +107,7 @@ class Border:
         self.dirty, self.voices = (cupy.zeros(max(words, 1), cupy.uint32) for _ in range(2))
         self.mail_counts = cupy.zeros(self.part.num_devices, cupy.int64)
         self.earlier = {name: cupy.empty_like(state[name]) for name in shared.source.remembered}
+        self.deals: Sequence[Any] = ()  # the tables by which devices visit edges for one another
         self.receive_at, self.receive_from, self.num_receivers = upload(shared.tables)
         self.mail_at = cupy.asarray(shared.mail_at)
         lists = (shared.mail_ids, shared.mail_bits, *shared.mail.values())
@@ -120,6 +121,7 @@ class Border:
             self.dirty, self.voices, self.receive_at, self.receive_from, self.num_receivers, self.mail_at,
             self.mail_ids, self.mail_bits, self.mail_counts, tables["copy_at"], tables["copy_peers"],
             tables["copy_ids"], edge_ids(self.shard, shared.source), shared.posted, *self.mail, *self.earlier.values(),
+            *self.deals,
         ]  # fmt: skip
 
     @property

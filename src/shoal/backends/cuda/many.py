@@ -17,7 +17,9 @@ import numpy as np
 from shoal.backends.base import Reason
 from shoal.backends.cuda.border import Border, Shared, part_of
 from shoal.backends.cuda.channels import Channels, Ends
+from shoal.backends.cuda.dealing import Deals, check_reach
 from shoal.backends.cuda.device import Shard, in_whole_words
+from shoal.backends.cuda.generator import PhaseSource
 from shoal.backends.cuda.launch import BLOCK_THREADS
 from shoal.backends.cuda.phase_run import PhaseRun, await_all, write_beside
 from shoal.backends.cuda.phases import LoadedPhase
@@ -45,6 +47,8 @@ class ManyGPUs:
         schedule: Schedule, state: dict[str, Any], knobs: tuple[float, float], title: str,
     ) -> None:  # fmt: skip
         self.shards, self.fields, self.phases, self.schedule, self.knobs = shards, fields, phases, schedule, knobs
+        if any(code.source.deals for _, code in phases):
+            check_reach(shards)
         self.vertex_names = [name for name, declared in fields.items() if isinstance(declared, Vertex)]
         sources = [(phase, code.source) for phase, code in phases]
         self.rooms = [Room(title, shard, sources, self._state_bytes(shard, state)) for shard in shards]
@@ -94,7 +98,9 @@ class ManyGPUs:
             make = functools.partial(self._make_run, device, code, phase, shared, frontier, allowances[device])
             with shard.device.use():
                 runs.append(room.fit(make))
-        return ManyRuns(runs, shared)
+        with self.shards[0].device.use():
+            deals = self.rooms[0].fit(lambda: _deal(runs, code.source))
+        return ManyRuns(runs, shared, deals)
 
     def _make_run(
         self, number: int, code: LoadedPhase, phase: Phase, shared: Shared | Channels, frontier: np.ndarray | None,
@@ -181,6 +187,15 @@ def _hand_over(giver: Shard, source: Any, here: np.ndarray, taker: Shard, target
 class ManyRuns(RunsTogether):
     """The runs of one phase on all devices; `resume` until it is done."""
 
+    def __init__(self, runs: Sequence[PhaseRun], shared: Any, deals: Deals | None = None) -> None:
+        super().__init__(runs, shared)
+        self.deals = deals  # if devices may visit edges for one another
+
+    @property
+    def thefts(self) -> np.ndarray:
+        """The edges that each device visited in the place of another, by their owner and who visited them."""
+        return super().thefts if self.deals is None else self.deals.thefts
+
     def resume(self) -> Reason:
         """Run until the kernels come back, and return why."""
         for run in self.runs:
@@ -219,6 +234,16 @@ class ManyRuns(RunsTogether):
         """Let nobody wait for a device that will not come."""
         place = self.shared.world[slot.WORLD_ABANDONED : slot.WORLD_ABANDONED + 1]
         write_beside(self.runs[0].shard, place, 1)
+
+
+def _deal(runs: Sequence[PhaseRun], source: PhaseSource) -> Deals | None:
+    """Tell every device where the arrays of all are, if they may visit edges for one another."""
+    if not source.deals:
+        return None
+    deals = Deals(runs, source)
+    for run, tables in zip(runs, deals.tables, strict=True):
+        run.border.deals = tables
+    return deals
 
 
 def _launch(runs: list[PhaseRun]) -> tuple[Any, Any]:

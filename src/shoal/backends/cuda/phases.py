@@ -75,11 +75,12 @@ class LoadedPhase:
 
 def load_phase(
     program: Program, phase: Phase, types: Types, direction: str, duplication: str | None = None,
-    load_balance: str = "auto", priority: str | None = None,
+    load_balance: str = "auto", priority: str | None = None, stealing: str = "none",
 ) -> LoadedPhase:  # fmt: skip
     """Write a phase for the types of a graph, or find it written; with ``duplication`` for several devices.
 
-    With a ``priority``, soft or none, it is one without supersteps.
+    With ``stealing`` these visit edges for one another, where the rules allow it.  With a ``priority``, soft or none,
+    it is one without supersteps.
     """
     recording = record(program, phase.step)
     force_direction(recording, direction if priority is None else "push")
@@ -89,7 +90,9 @@ def load_phase(
         mark_outputs(recording)
     types = types_used(recording, types)
     num_blocks = blocks_per_processor(recording, phase, duplication)
-    key = (recording_key(recording, phase), types, duplication, load_balance, num_blocks, priority)
+    if duplication is None:
+        stealing = "none"  # from whom
+    key = (recording_key(recording, phase), types, duplication, load_balance, num_blocks, priority, stealing)
     loaded = _phases.get(key)
     if loaded is None:
         dtypes = {name: field_dtype(declared, types[0]) for name, declared in recording.fields.items()}
@@ -98,6 +101,8 @@ def load_phase(
         write: Callable[..., PhaseSource] = write_phase
         if priority is not None:
             write, options["has_priority"] = write_worklist, priority == "soft"
+        else:
+            options["stealing"] = stealing
         write = functools.partial(write, recording, phase, dtypes, types, **options)
         loaded = _phases[key] = LoadedPhase(write(), title, write)
     return loaded

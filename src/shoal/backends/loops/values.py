@@ -37,9 +37,12 @@ def declared_vertex(writer: PhaseWriter, name: str) -> Vertex:
 class Values:
     """The values of some fields on their way between devices; writes the functions that know their types."""
 
+    is_mailed = True  # or read where their owners have them
+
     def __init__(self, writer: PhaseWriter, names: list[str], suffix: str) -> None:
         self.writer, self.names, self.suffix = writer, names, suffix
-        writer.mailed.update(dict.fromkeys(names))
+        if self.is_mailed:
+            writer.mailed.update(dict.fromkeys(names))
 
     @property
     def item_bytes(self) -> int:

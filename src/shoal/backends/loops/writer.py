@@ -46,6 +46,11 @@ def mail_name(name: str) -> str:
     return f"mail_{name}"
 
 
+def source_name(name: str) -> str:
+    """Return the name of the table of the arrays in which devices have a field, for those that read it there."""
+    return f"source_{name}"
+
+
 def posted_name(name: str) -> str:
     """Return the name of the array with every device's part of a scalar."""
     return f"posted_{name}"

@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 from shoal.accesses import find_accesses
+from shoal.backends.cuda.generator.dealing import END_STOLEN, PART, write_dealing
 from shoal.backends.cuda.generator.exchange import announcement, emptying, visiting, write_exchanges
 from shoal.backends.cuda.generator.writer import END, INT64, VERTEX, KernelWriter, meeting, method, place_of
 from shoal.operators import Operator
@@ -29,7 +30,7 @@ def write_advance(writer: KernelWriter, operator: Operator) -> None:
     direction = operator.options["direction"]
     pushed = _push(writer, operator) if direction != "pull" else []
     if pushed:
-        writer.serial.one(NO_PIECES)
+        _end_push(writer, operator)
     pulled = _pull(writer, operator) if direction != "push" else []
     if not pushed or not pulled:
         writer.lines += pushed or pulled
@@ -75,13 +76,16 @@ def _push(writer: KernelWriter, operator: Operator) -> list[str]:
     methods, rules = edge_methods(writer, operator, incoming=False)
     op = writer.structure(operator, options, rules, methods, weights="weights", suffix="push")
     kind = writer.name(operator, "push")
+    is_dealt = operator in writer.dealt
     call = [
         "{",
         f"const auto op = {op};",
         f"Discover<{kind}, Id> visit{{op, indices, make_outbox<0>(control, {writer.output(operator)}), back}};",
-        push_call(writer, kind, "visit", place_of(source)),
+        push_call(writer, kind, "visit", PART if is_dealt else place_of(source)),
         "}",
     ]
+    if is_dealt:
+        call = write_dealing(writer, operator, kind, call)
     if operator.options["direction"] == "push":
         return call
     lines = []
@@ -92,6 +96,11 @@ def _push(writer: KernelWriter, operator: Operator) -> list[str]:
         adopt = writer.serial_function("serial_adopt_queue", {"control": writer.control()}, "adopt_queue(control)", END)
         lines += ["if (control[HAS_QUEUE] == 0) {", *_to_queue(writer, operator, "front", adopt), "}"]
     return [*lines, *call]
+
+
+def _end_push(writer: KernelWriter, operator: Operator) -> None:
+    """Add what one thread does behind a push."""
+    writer.serial.one(NO_PIECES, *([END_STOLEN] if operator in writer.dealt else []))
 
 
 def push_call(writer: KernelWriter, op: str, visit: str, place: str) -> str:
@@ -166,19 +175,27 @@ def _write_ordered(writer: KernelWriter, operator: Operator) -> None:
         f"Output<Id>{{queue, control[BEGIN], OUTPUT, control[NUM_LOCAL]}}, {agree});",
         "}",
     ]
+    is_dealt = operator in writer.dealt
+    rules_of_part = f"const auto op = {op};"
+    places = [
+        rules_of_part,
+        "const int side = static_cast<int>(control[PILE_SIDE]);",
+        "const Output<Id> near{queue, control[OUT_BASE], OUTPUT, control[NUM_LOCAL]};",
+        "const Output<Id> far{pile.lists[side], 0, PILE + side * LINE, control[NUM_LOCAL]};",
+    ]
+    push = [
+        f"Relax<{kind}, Id> relax{{op, indices, make_outbox<0>(control, near), make_outbox<1>(control, far), back, "
+        "remaining, control[CURRENT]};",
+        push_call(writer, kind, "relax", PART if is_dealt else "queue, control[BEGIN], control[END]"),
+    ]
     writer.lines += [
         "{",
         "const Pile<Id> pile{{pile_a, pile_b}, remaining};",
         *([] if is_asked else due),
-        f"const auto op = {op};",
-        "const int side = static_cast<int>(control[PILE_SIDE]);",
-        "const Output<Id> near{queue, control[OUT_BASE], OUTPUT, control[NUM_LOCAL]};",
-        "const Output<Id> far{pile.lists[side], 0, PILE + side * LINE, control[NUM_LOCAL]};",
-        f"Relax<{kind}, Id> relax{{op, indices, make_outbox<0>(control, near), make_outbox<1>(control, far), back, "
-        "remaining, control[CURRENT]};",
-        push_call(writer, kind, "relax", "queue, control[BEGIN], control[END]"),
+        *places,
+        *(write_dealing(writer, operator, kind, [rules_of_part, *push]) if is_dealt else push),
     ]
-    writer.serial.one(NO_PIECES)
+    _end_push(writer, operator)
     write_exchanges(writer, operator)
     writer.serial.one(f"adopt_near(control, control[NUM_LOCAL]{', world' if is_shared else ''});")
     if is_asked:

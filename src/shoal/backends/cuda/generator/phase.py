@@ -16,6 +16,7 @@ import numpy as np
 from shoal.backends.base import Reason, Types
 from shoal.backends.cuda.exports import Argument, Export, c_type
 from shoal.backends.cuda.generator.advance import write_advance
+from shoal.backends.cuda.generator.dealing import DEALING, INCLUDE_DEALING, dealt_parameters, is_dealt
 from shoal.backends.cuda.generator.exchange import ANY_LENGTH, write_exchanges, write_preparation
 from shoal.backends.cuda.generator.growth import write_recount
 from shoal.backends.cuda.generator.vertices import PARTIAL_BYTES, write_gather, write_reduce, write_vertices
@@ -122,6 +123,8 @@ class PhaseSource:
     blocks_per_processor: int
     mailed: tuple[str, ...] = ()  # fields that devices send one another
     remembered: tuple[str, ...] = ()  # fields whose values before an operator are kept
+    deals: bool = False  # devices may give vertices of their frontiers to one another
+    dealt_fields: tuple[str, ...] = ()  # which are read where their owners have them
     is_asynchronous: bool = False  # there are no supersteps
     has_priority: bool = False  # of a phase without supersteps
 
@@ -132,14 +135,16 @@ class PhaseSource:
 
 def write_phase(
     recording: Recording, phase: Phase, dtypes: dict[str, np.dtype], types: Types, *, title: str,
-    duplication: str | None = None, load_balance: str = "auto", grows: bool = False,
+    duplication: str | None = None, load_balance: str = "auto", stealing: str = "none", grows: bool = False,
 ) -> PhaseSource:  # fmt: skip
     """Return the source of one phase; ``dtypes`` are the types of the program's fields.
 
-    With ``duplication`` the kernel is that of several devices: each has a row of its blocks.  One that ``grows`` comes
+    With ``duplication`` the kernel is that of several devices: each has a row of its blocks; with ``stealing`` they may
+    give vertices of their frontiers to one another, where the rules allow it.  One that ``grows`` comes
     back for memory before a superstep whose outputs may not fit; others have all they can use.
     """
     writer = KernelWriter(recording, phase, dtypes, types, duplication, load_balance, grows=grows)
+    writer.dealt = [operator for operator in writer.flow.operators if is_dealt(writer, operator, stealing)]
     num_blocks = blocks_per_processor(recording, phase, duplication)
     _write_superstep(writer)
     recount = write_recount(writer) if grows else []
@@ -155,7 +160,7 @@ def make_source(
     head = KERNEL_HEADER.format(
         title=title, slots=_slots(writer), vertex=c_type(writer.vertex), edge=c_type(writer.edge),
         weight=c_type(writer.weight or np.int32),
-        includes=(INCLUDE_BALANCE if writer.uses_balance else "") + includes,
+        includes="".join([INCLUDE_BALANCE * writer.uses_balance, INCLUDE_DEALING * bool(writer.dealt), includes]),
     )  # fmt: skip
     declarations = [export.declaration for export in writer.exports]
     text = "\n".join([head, *declarations, *writer.structures, kernel]) + "\n"
@@ -163,7 +168,8 @@ def make_source(
         text, module, tuple(writer.exports), writer.flow, writer.uses_in_edges, list(swaps), writer.rules.rules,
         writer.fields, writer.dtypes, PARTIAL_BYTES * len(writer.totals), writer.control_length,
         writer.caches_in_l1, writer.load_balance, writer.uses_ledger, num_blocks,
-        tuple(writer.rules.mailed), tuple(writer.rules.remembered), **more,
+        tuple(writer.rules.mailed), tuple(writer.rules.remembered), bool(writer.dealt), tuple(writer.dealt_fields),
+        **more,
     )  # fmt: skip
 
 
@@ -260,7 +266,8 @@ def parameters_of(writer: KernelWriter, *, in_rows: bool) -> dict[str, str]:
         return parameters
     parameters |= SHARD_PARAMETERS
     parameters |= {mail_name(name): f"{c_type(writer.dtypes[name])}* const*" for name in writer.rules.mailed}
-    return parameters | {earlier_name(name): f"{c_type(writer.dtypes[name])}*" for name in writer.rules.remembered}
+    parameters |= {earlier_name(name): f"{c_type(writer.dtypes[name])}*" for name in writer.rules.remembered}
+    return parameters | (dealt_parameters(writer) if writer.dealt else {})
 
 
 def _kernel(writer: KernelWriter, swaps: list[tuple[str, ...]], recount: list[str], num_blocks: int) -> str:
@@ -285,7 +292,8 @@ def _kernel(writer: KernelWriter, swaps: list[tuple[str, ...]], recount: list[st
     if writer.sharing is None:
         given = ",\n".join(f"{kind} {name}" for name, kind in parameters.items())
         return "\n".join([_opening(num_blocks), given, ") {", *loop, "}"])
-    return kernel_of_rows(parameters, [f"const Border<Id> border{{{BORDER}}};", *loop], num_blocks)
+    shared = [f"const Border<Id> border{{{BORDER}}};", *([DEALING] if writer.dealt else [])]
+    return kernel_of_rows(parameters, [*shared, *loop], num_blocks)
 
 
 def kernel_head(writer: KernelWriter) -> list[str]:

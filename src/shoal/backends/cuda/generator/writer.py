@@ -88,6 +88,8 @@ class KernelWriter:
         self.serial = Serial()
         self.uses_in_edges = False
         self.load_balance = load_balance
+        self.dealt: list[Operator] = []  # advances whose vertices devices may visit for one another,
+        self.dealt_fields: dict[str, None] = {}  # and what thieves read at these
         self.uses_balance = self.uses_ledger = False  # whether pushes take what is in balance.cuh
 
     def _may_be_cached(self, rule: Rule) -> bool:
