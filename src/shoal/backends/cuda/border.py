@@ -73,7 +73,7 @@ class Shared(InReach):
         world[slot.WORLD_ROUTED] = schedule.is_routed
         world[slot.WORLD_FORWARDS] = FORWARDS[schedule.forwards]
         world[slot.WORLD_ROUNDS] = schedule.num_rounds
-        sizes = mail_sizes(parts, schedule, deals=source.deals)
+        sizes = mail_sizes(parts, schedule, [part.num_owned for part in parts] if source.deals else None)
         self.mail_at = np.cumsum(sizes, axis=1) - sizes  # in a sender's own mail
         lengths = sizes.sum(axis=1).tolist()
         has_bits = source.flow.pulls and parts[0].global_ids is None
