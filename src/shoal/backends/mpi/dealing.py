@@ -30,9 +30,9 @@ if TYPE_CHECKING:
 
 #: What it takes to bring a byte to another rank of the machine: to pack it and to copy it, on two busy cores.
 SECONDS_PER_BYTE = 0.4e-9
-#: What a stolen edge costs beside that, in visits of an owner: a thief's copies know less than their owners, so it finds
-#: more, which goes back and is combined.  Two devices of one process whose edges are divided 99 to 1 gain a tenth where
-#: half of them are stolen (a search on an R-MAT graph of scale 18), and not a half: so much is lost.
+#: What a stolen edge costs beside that, in visits of an owner: a thief's copies know less than their owners, so it
+#: finds more, which goes back and is combined.  Two devices of one process whose edges are divided 99 to 1 gain a tenth
+#: where half of them are stolen (a search on an R-MAT graph of scale 18), and not a half: so much is lost.
 FOUND_ELSEWHERE = 0.8
 #: Edges of which the last device must be rid for ranks to deal with one another, beside what it takes to bring them: at
 #: 2 ns an edge an eighth of a millisecond, which is what the messages take, however short they are.
