@@ -14,7 +14,8 @@ from shoal.io.outline import facts_of_weights, make_outline
 from shoal.io.shards import ShardManifest, new_token, types_of, write_manifest, write_vertices
 from shoal.sharding.budget import Budget
 from shoal.sharding.edge_survey import Survey, Surveyor
-from shoal.sharding.external_sort import Numbering, SortedEdges, SortOptions, sort_edges
+from shoal.sharding.external_sort import Numbering, SortedEdges, sort_edges
+from shoal.sharding.key_files import SortOptions
 from shoal.sharding.part_files import write_part_files
 from shoal.sharding.request import Request
 from shoal.strategies.memory import fingerprint_of
