@@ -8,9 +8,11 @@ each range, the next one is read.  The same edges give the same rows, whatever t
 
 from __future__ import annotations
 
+import json
 import os
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
+from fractions import Fraction
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -22,6 +24,7 @@ from shoal.progress import WorkReporter
 from shoal.sharding.budget import Budget, open_files_limit
 from shoal.sharding.edge_survey import Batch, Groups
 from shoal.sharding.key_files import Columns, KeyFiles, SortOptions, layout_of, read_array
+from shoal.sharding.team import Team
 
 #: More have pieces of a chunk too small to be worth a call that writes them.
 _MAX_RANGES = 512
@@ -105,17 +108,23 @@ class SortedEdges:
 
 def sort_edges(
     batches: Iterable[Batch], numbering: Numbering, groups: Groups, weight_dtype: np.dtype | None, num_rows: int,
-    folder: str, options: SortOptions, budget: Budget,
+    folder: str, options: SortOptions, budget: Budget, team: Team,
 ) -> SortedEdges:  # fmt: skip
-    """Sort edges, ``num_rows`` in all, into rows; ``groups`` says how many there are, copies of edges too."""
+    """Sort edges, ``num_rows`` in all, into rows; ``groups`` says how many there are, copies of edges too.
+
+    Each rank of a team has all edges and sorts those of some ranges; what is returned has the rows of all.
+    """
     layout = layout_of(numbering.num_vertices, numbering.dtype)
-    prefix = os.path.join(folder, "in" if options.is_reversed else "out")
+    prefix = os.path.join(folder, f"{'in' if options.is_reversed else 'out'}-{team.rank}")
     plan = _Plan.of(layout, numbering, weight_dtype, num_rows, options, budget)
-    bounds = _choose_bounds(groups, numbering, layout, plan, budget)
+    bounds = _choose_bounds(groups, numbering, layout, plan, budget, team.size)
+    first, last = (rank * (bounds.size - 1) // team.size for rank in (team.rank, team.rank + 1))
+    bounds = bounds[first : last + 1]
     types = (numbering.dtype, weight_dtype)
     files = KeyFiles(prefix, layout, bounds, types, plan.chunk_rows, numbering.new_ids, options)
-    files.spread(batches, num_rows)
-    return _sort(files, numbering, plan, budget, prefix)
+    team.do(lambda: files.spread(batches, num_rows))
+    mine = team.do(lambda: _sort(files, numbering, plan, budget, prefix, team))
+    return _join(team, mine, files, numbering)
 
 
 class Numbering(NamedTuple):
@@ -164,13 +173,16 @@ class _Plan(NamedTuple):
         return cls(chunk_rows, budget.edges(per_edge, beside=starts + offsets), per_edge, starts + offsets)
 
 
-def _choose_bounds(groups: Groups, numbering: Numbering, layout: Layout, plan: _Plan, budget: Budget) -> np.ndarray:
-    """Cut the buckets into ranges of about as many edges, and return the first of each and the number of all."""
+def _choose_bounds(
+    groups: Groups, numbering: Numbering, layout: Layout, plan: _Plan, budget: Budget, least: int
+) -> np.ndarray:
+    """Cut the buckets into ``least`` ranges or more, of about as many edges; return the first of each and the last."""
     counts = groups.counts[: -(-numbering.num_ids >> groups.shift)]
     ends = np.append(0, np.cumsum(counts))
     most = min(_MAX_RANGES, open_files_limit() // 2)
     total = int(ends[-1])
-    wanted = min(plan.limit - plan.limit // 8, max(_RANGE_EDGES, -(-total // most)))  # ranges end where buckets do
+    fitting = plan.limit - plan.limit // 8  # ranges end where buckets do
+    wanted = min(fitting, max(_RANGE_EDGES, -(-total // most)), 1 + total // least)
     if -(-total // plan.limit) > most:
         budget.check(int(1.2 * plan.bytes_per_edge * -(-total // most)), f"sorting {total} edges")
     places = np.searchsorted(ends, np.arange(wanted, total, wanted), side="right") - 1  # groups where ranges begin
@@ -179,32 +191,58 @@ def _choose_bounds(groups: Groups, numbering: Numbering, layout: Layout, plan: _
     return np.concatenate([[0], buckets[buckets > 0], [layout.num_buckets]])
 
 
-def _sort(files: KeyFiles, numbering: Numbering, plan: _Plan, budget: Budget, prefix: str) -> SortedEdges:
+class _Rows(NamedTuple):
+    """What one rank has sorted: the lengths of its rows, one behind the other, their files, and the weights."""
+
+    lengths: np.ndarray
+    files: list[RowFile]
+    weights: WeightFacts
+
+
+def _sort(
+    files: KeyFiles, numbering: Numbering, plan: _Plan, budget: Budget, prefix: str, team: Team
+) -> _Rows:  # fmt: skip
     """Sort range after range and write the rows of each."""
-    num_vertices, layout = numbering.num_vertices, files.layout
+    layout = files.layout
     sizes = [files.size(number) for number in range(len(files.paths))]
-    if max(sizes) > plan.limit:
-        budget.check(plan.beside + int(1.2 * plan.bytes_per_edge * max(sizes)),
-                     f"sorting {sum(sizes)} edges, {max(sizes)} of them of few vertices,")  # fmt: skip
-    dtypes = {"indices": numbering.dtype} | ({} if files.weight_dtype is None else {"weights": files.weight_dtype})
-    indptr = np.zeros(num_vertices + 1, np.int64)
-    facts, rows = WeightFacts(), []
+    most = max(sizes, default=0)
+    if most > plan.limit:
+        budget.check(plan.beside + int(1.2 * plan.bytes_per_edge * most),
+                     f"sorting {sum(sizes)} edges, {most} of them of few vertices,")  # fmt: skip
+    begin, *ends = (min(int(bucket) << layout.bucket_bits, numbering.num_vertices) for bucket in files.bounds)
+    found = _Rows(np.zeros(ends[-1] - begin if ends else 0, np.int64), [], WeightFacts())
     work, done = WorkReporter("sorted", sum(sizes), "edges"), 0
-    rooms = [Columns.of(max(sizes), layout.key_dtype, files.weight_dtype) for _ in range(2)]
+    rooms = [Columns.of(most, layout.key_dtype, files.weight_dtype) for _ in range(2)]
+    first = begin
     with WriteBehind() as writer:
-        for number, size in enumerate(sizes):
-            first, last = (min(int(bucket) << layout.bucket_bits, num_vertices)
-                           for bucket in files.bounds[number : number + 2])  # fmt: skip
+        for number, last in enumerate(team.watched(ends)):
             csr = files.take(number, rooms[number % 2])
-            np.subtract(csr.indptr[1 : last - first + 1], csr.indptr[: last - first], out=indptr[first + 1 : last + 1])
-            facts.add(csr.weights)
-            rows.append(RowFile(first, last, {name: f"{prefix}-rows-{number}.{name}" for name in dtypes}))
-            writer.submit(_write_rows, rows[-1].paths, csr, numbering.dtype)
-            done += size
+            count = last - first
+            np.subtract(csr.indptr[1 : count + 1], csr.indptr[:count], out=found.lengths[first - begin : last - begin])
+            found.weights.add(csr.weights, csr.indptr[:: 1 << layout.bucket_bits])
+            paths = {name: f"{prefix}-rows-{number}.{name}" for name in _row_dtypes(files)}
+            found.files.append(RowFile(first, last, paths))
+            writer.submit(_write_rows, paths, csr, numbering.dtype)
+            done += sizes[number]
             work.report(done)
-    np.cumsum(indptr, out=indptr)
+            first = last
+    return found
+
+
+def _row_dtypes(files: KeyFiles) -> dict[str, np.dtype]:
+    """Return the types of what rows have, by name."""
+    return {"indices": files.vertex_dtype} | ({} if files.weight_dtype is None else {"weights": files.weight_dtype})
+
+
+def _join(team: Team, mine: _Rows, files: KeyFiles, numbering: Numbering) -> SortedEdges:
+    """Return the rows of all ranks, one rank's behind the other's."""
+    indptr = np.zeros(numbering.num_vertices + 1, np.int64)
+    np.cumsum(np.concatenate(team.gather(mine.lengths)), out=indptr[1:])
+    told = [json.loads(text) for text in team.gather_text(json.dumps([mine.files, mine.weights.ranges]))]
+    rows = [RowFile(*each) for of_rank, _ in told for each in of_rank]
+    facts = WeightFacts([each for _, of_rank in told for each in of_rank]).to_dict(files.weight_dtype)
     edge_dtype = choose_edge_dtype(None, numbering.dtype, int(indptr[-1]))
-    return SortedEdges(indptr.astype(edge_dtype, copy=False), rows, dtypes, facts.to_dict())
+    return SortedEdges(indptr.astype(edge_dtype, copy=False), rows, _row_dtypes(files), facts)
 
 
 def _write_rows(paths: dict[str, str], csr: CSR, dtype: np.dtype) -> None:
@@ -214,28 +252,37 @@ def _write_rows(paths: dict[str, str], csr: CSR, dtype: np.dtype) -> None:
 
 
 class WeightFacts:
-    """What algorithms ask of all weights, gathered piece by piece."""
+    """What algorithms ask of all weights, gathered range by range: least, most, number of zeros, and the sum.
 
-    def __init__(self) -> None:
-        self.least: list[Any] = []
-        self.most: list[Any] = []
-        self.total: float | int = 0
-        self.num_zero = 0
+    Sums of buckets are the same whatever the ranges, and added as fractions: the ranges do not show in the sum of all.
+    """
 
-    def add(self, weights: np.ndarray | None) -> None:
-        """Look at some more."""
+    def __init__(self, ranges: list[list[Any]] | None = None) -> None:
+        self.ranges = [] if ranges is None else ranges
+
+    def add(self, weights: np.ndarray | None, starts: np.ndarray) -> None:
+        """Look at those of some buckets, which begin and end at ``starts``."""
         if weights is not None and weights.size:
-            self.least.append(weights.min().item())
-            self.most.append(weights.max().item())
             wide = np.int64 if weights.dtype.kind == "i" else np.float64
-            self.total += weights.sum(dtype=wide).item()
-            self.num_zero += int(np.count_nonzero(weights == 0))
+            sums = np.add.reduceat(weights, starts[:-1][starts[1:] > starts[:-1]], dtype=wide)
+            total = sum(map(Fraction, sums.tolist())).as_integer_ratio() if np.isfinite(sums).all() else None
+            num_zero = int(np.count_nonzero(weights == 0))
+            self.ranges.append([weights.min().item(), weights.max().item(), num_zero, total])
 
-    def to_dict(self) -> dict[str, Any]:
-        """Return them by name."""
+    def to_dict(self, dtype: np.dtype | None) -> dict[str, Any]:
+        """Return them by name, of weights of a type."""
+        totals = [each[3] for each in self.ranges]
+        total = float("inf") if None in totals else sum(Fraction(*each) for each in totals)
         return {
-            "min_weight": min(self.least, default=None),
-            "max_weight": max(self.most, default=None),
-            "sum_of_weights": self.total,
-            "num_zero_weights": self.num_zero,
+            "min_weight": min((each[0] for each in self.ranges), default=None),
+            "max_weight": max((each[1] for each in self.ranges), default=None),
+            "num_zero_weights": sum(each[2] for each in self.ranges),
+            "sum_of_weights": int(total) if dtype is None or dtype.kind == "i" else _as_float(total),
         }
+
+
+def _as_float(total: Any) -> float:
+    try:
+        return float(total)
+    except OverflowError:
+        return float("inf")

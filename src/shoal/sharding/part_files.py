@@ -10,6 +10,7 @@ of a device's own vertices at its peers stand last in its file.
 from __future__ import annotations
 
 import itertools
+import json
 import os
 from collections.abc import Iterator
 from typing import Any
@@ -19,6 +20,7 @@ import numpy as np
 from shoal.io.shards import ShardFile
 from shoal.progress import WorkReporter
 from shoal.sharding.external_sort import RowBlock, SortedEdges
+from shoal.sharding.team import Team, devices_of
 from shoal.strategies.duplication import DUPLICATIONS, IN, OUT, Copies, Numbering, group_copies
 from shoal.strategies.ownership import Ownership, Rows
 
@@ -30,23 +32,25 @@ _BLOCK_EDGES = 2**21
 
 def write_part_files(
     folder: str, token: str, edges: SortedEdges, in_edges: SortedEdges | None, ownership: Ownership,
-    duplication: str, max_edges: int,
+    duplication: str, max_edges: int, team: Team,
 ) -> list[dict[str, Any]]:  # fmt: skip
-    """Write the file of each device and return what the manifest says about them.
+    """Write the file of each device and return what the manifest says about them; the rows are there no more then.
+
+    Each rank of a team writes the files of its devices, and returns what all have.
 
     Parameters
     ----------
     in_edges : the rows of the reverse, if parts are to have incoming edges that are not the outgoing ones
     max_edges : how many edges may be in memory at once
     """
-    writer = _Writer(folder, token, edges, in_edges, ownership, duplication, max_edges)
-    devices = range(ownership.num_devices)
-    for device in devices:
-        writer.write(device)
-    for device in devices:
-        writer.write_copies(device)
-    writer.remove_copies()
-    return [file.entry() for file in writer.files]
+    writer = _Writer(folder, token, edges, in_edges, ownership, duplication, max_edges, team)
+    team.do(writer.write_parts)
+    writer.bounds = [bounds for of_rank in team.gather(writer.bounds_here()) for bounds in of_rank]
+    team.do(writer.write_all_copies)
+    told = team.gather_text(json.dumps([file.entry() for file in writer.files.values()]))
+    if team.rank == 0:
+        writer.remove()
+    return [entry for text in told for entry in json.loads(text)]
 
 
 class _Writer:
@@ -54,16 +58,31 @@ class _Writer:
 
     def __init__(
         self, folder: str, token: str, edges: SortedEdges, in_edges: SortedEdges | None, ownership: Ownership,
-        duplication: str, max_edges: int,
+        duplication: str, max_edges: int, team: Team,
     ) -> None:  # fmt: skip
         self.folder, self.ownership, self.max_edges = folder, ownership, min(max_edges, _BLOCK_EDGES)
         self.directions = {"out": (edges, OUT)} | ({} if in_edges is None else {"in": (in_edges, IN)})
-        self.strategy = DUPLICATIONS[duplication](ownership)
-        self.files = [ShardFile(folder, device, token) for device in range(ownership.num_devices)]
+        self.strategy, self.team = DUPLICATIONS[duplication](ownership), team
+        devices = devices_of(team, ownership.num_devices)
+        self.files = {device: ShardFile(folder, device, token) for device in devices}
         self.bounds: list[np.ndarray] = []  # of each device's copies, by owner
         passes = 1 + self.strategy.is_renumbered
         total = passes * sum(edges.num_edges for edges, _ in self.directions.values())
         self.work, self.done = WorkReporter("divided", total, "edges"), 0
+
+    def write_parts(self) -> None:
+        """Write the files of this rank's devices."""
+        for device in self.team.watched(self.files):
+            self.write(device)
+
+    def bounds_here(self) -> np.ndarray:
+        """Return the bounds of the copies of this rank's devices, a row each."""
+        return np.array(self.bounds, np.int64).reshape(len(self.files), self.ownership.num_devices + 1)
+
+    def write_all_copies(self) -> None:
+        """Write what peers have copies of among the vertices of this rank's devices."""
+        for device in self.team.watched(self.files):
+            self.write_copies(device)
 
     def write(self, device: int) -> None:
         """Write all of a device's file but its peers' copies, and keep which copies it has."""
@@ -77,7 +96,8 @@ class _Writer:
                 file.add(name, array)
         for direction, (edges, bit) in self.directions.items():
             self._write_edges(device, direction, edges, numbering, None if is_renumbered else bit)
-            edges.remove(before=self._first_row_after(device))
+            if self.team.size == 1:  # other ranks may still read them
+                edges.remove(before=self._first_row_after(device))
         if not is_renumbered:
             remote, marks = ownership.take_remote(device)
         file.add("border_sizes", ownership.count_by_owner(remote[marks & OUT != 0]))
@@ -166,7 +186,9 @@ class _Writer:
                 for start in range(begin, end, _PIECE):
                     yield np.fromfile(file, dtype, min(_PIECE, end - start))
 
-    def remove_copies(self) -> None:
-        """Remove what was written to be read once."""
+    def remove(self) -> None:
+        """Remove the rows, and what was written to be read once."""
         for device in range(len(self.bounds)):
             os.unlink(self._copies_path(device))
+        for edges, _ in self.directions.values():
+            edges.remove()
