@@ -78,6 +78,8 @@ ONLY = {
 BUILT_BY_KERNELS = {
     (part, "backends") for part in ("graph", "generate", "interop", "io", "model", "sharding", "strategies")
 }
+#: Ranks that make a folder together wait for one another as those that run a program do.
+MEETING = ("shoal.sharding.team", "shoal.backends.mpi.fleet")
 KERNEL_MODULES = re.compile(r"shoal\.backends\.(cpu\.(csr|threads|kernels(\..*)?)|cuda\.(building|drawing|device))")
 
 
@@ -128,7 +130,7 @@ def test_imports_point_downwards(module):
     for target in IMPORTS[module]:
         other = part_of(target)
         assert target in SOURCES, f"{module} imports {target}, which is not there"
-        if other == part or part == "shoal":
+        if other == part or part == "shoal" or (module, target) == MEETING:
             continue
         if (part, other) in BUILT_BY_KERNELS:
             assert KERNEL_MODULES.fullmatch(target), f"{module} imports {target}"

@@ -376,8 +376,12 @@ class Pieces:
 
     def __iter__(self) -> Iterator[tuple[Any, Any, Any]]:
         """Yield sources, destinations and perhaps weights; first of no edges."""
+        return self.share(0, 1)
+
+    def share(self, rank: int, size: int) -> Iterator[tuple[Any, Any, Any]]:
+        """Yield every ``size``-th piece from ``rank`` on; first one of no edges."""
         yield self.options.draw_piece(self.kernel, 0, 0, *self.arguments)
-        for begin in range(0, self.num_edges, PIECE_EDGES):
+        for begin in range(rank * PIECE_EDGES, self.num_edges, size * PIECE_EDGES):
             count = min(PIECE_EDGES, self.num_edges - begin)
             yield self.options.draw_piece(self.kernel, begin, count, *self.arguments)
 

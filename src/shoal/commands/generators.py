@@ -11,7 +11,7 @@ from typing import Annotated, Any
 import typer
 
 from shoal import generate
-from shoal.commands import display
+from shoal.commands import display, ranks
 from shoal.commands.examples import epilog, overview
 from shoal.commands.options import Json, Quiet, expanded
 from shoal.errors import ArgumentError
@@ -154,14 +154,15 @@ _PIECES: dict[Any, Callable[..., generate.Pieces]] = {
 def _generate_parts(
     make: Callable[..., Graph], target: str, devices: int, common: CommonOptions, arguments: dict[str, Any]
 ) -> None:
-    """Draw a graph into the parts of devices, piece by piece."""
+    """Draw a graph into the parts of devices, piece by piece; on the ranks of an MPI job, each those of its devices."""
     if make not in _PIECES:
         allowed = ", ".join(known.__name__ for known in _PIECES)
         raise ArgumentError(f"devices={devices} is not possible for {make.__name__}; allowed: {allowed}")
     if common.vertex_dtype or common.edge_dtype:
         raise ArgumentError("vertex-dtype and edge-dtype do not go with devices: widths go by size")
     pieces = _PIECES[make](seed=common.seed, weights=_parse_weights(common.weights), **arguments)
-    with display.stages(common.quiet) as begin:
+    is_quiet = common.quiet or not ranks.is_first()  # one of a job speaks for all
+    with ranks.telling(), display.stages(is_quiet) as begin:
         begin("drawing the graph")
         started = time.perf_counter()
         found = partition_pieces(pieces, target, devices, memory=common.memory, in_edges=True)
@@ -172,7 +173,7 @@ def _generate_parts(
         "seconds": seconds,
         "written": target,
     }
-    if common.json:
+    if common.json and ranks.is_first():
         display.print_json(facts)
-    elif not common.quiet:
+    elif not is_quiet:
         display.print_facts(f"{make.__name__} graph for {devices} devices", facts)

@@ -30,6 +30,7 @@ class EdgeStream:
     is_quick : whether reading the rows again costs no more than reading a copy of them
     batches : begins to read, with no rows, so that even a file without edges tells whether they would have weights;
         an undirected edge comes once
+    parts : the same for a rank, of some: about as many rows each; None where that takes as long as to read all
     """
 
     path: str
@@ -37,6 +38,14 @@ class EdgeStream:
     num_vertices: int | None
     is_quick: bool
     batches: Callable[[], Iterator[EdgeRows]]
+    parts: Callable[[int, int], Iterator[EdgeRows]] | None = None
+
+    def share(self, rank: int, size: int) -> Iterator[EdgeRows]:
+        """Read a rank's part, of ``size``."""
+        if self.parts is not None:
+            return self.parts(rank, size)
+        assert size == 1
+        return self.batches()
 
 
 def open_stream(path: str, options: ReadOptions, format: str | None = None) -> EdgeStream:

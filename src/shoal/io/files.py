@@ -30,7 +30,7 @@ def check_readable(path: str) -> None:
         with open(path, "rb") as file:
             is_empty = not file.read(1)
     except OSError as error:
-        _refuse_path(path, "read", error)
+        refuse_path(path, "read", error)
     if is_empty:
         raise FileFormatError(f"{path}: the file is empty")
 
@@ -47,7 +47,8 @@ def check_writable(path: str, argument: str = "path") -> None:
         raise ArgumentError(f"{argument}={path!r} is in a folder that may not be written to; choose another")
 
 
-def _refuse_path(path: str, verb: str, error: OSError) -> NoReturn:
+def refuse_path(path: str, verb: str, error: OSError) -> NoReturn:
+    """Say that a path cannot be read or written, and why."""
     raise ArgumentError(f"path={path!r} cannot be {verb}: {error.strerror or error}") from error
 
 
@@ -87,7 +88,7 @@ def replacing(path: str) -> Iterator[str]:
         yield temporary
         os.replace(temporary, target)
     except OSError as error:
-        _refuse_path(path, "written", error)
+        refuse_path(path, "written", error)
     finally:
         with contextlib.suppress(FileNotFoundError, NotADirectoryError):
             os.unlink(temporary)
@@ -113,7 +114,7 @@ def making_folder(path: str) -> Iterator[str]:
         yield temporary
         os.rename(temporary, os.path.join(parent, name))
     except OSError as error:
-        _refuse_path(path, "written", error)
+        refuse_path(path, "written", error)
     finally:
         shutil.rmtree(temporary, ignore_errors=True)
 

@@ -31,6 +31,7 @@ from shoal.io.native import label_arrays
 from shoal.io.outline import facts_of
 from shoal.io.shard_checks import VERTICES, check_edges, check_manifest, check_part, check_vertices, name_of
 from shoal.io.trees import read_json
+from shoal.io.write_behind import WriteBehind
 from shoal.strategies.subgraph import Edges, Subgraph
 
 MANIFEST = "manifest.json"
@@ -87,10 +88,13 @@ class ShardFile:
         self.add_pieces(name, array.dtype, [array])
 
     def add_pieces(self, name: str, dtype: Any, pieces: Iterable[np.ndarray]) -> None:
-        """Write an array that comes in pieces."""
+        """Write an array that comes in pieces, each while the next one is made."""
         little = np.dtype(dtype).newbyteorder("<")
         begin = self._position
-        self._append(np.ascontiguousarray(piece, little).view(np.uint8).data for piece in pieces if piece.size)
+        with WriteBehind() as writer:
+            for piece in pieces:
+                if piece.size:
+                    writer.submit(self._append, [np.ascontiguousarray(piece, little).view(np.uint8).data])
         self._table[name] = [little.str, begin, (self._position - begin) // little.itemsize]
         self._append([bytes(-self._position % _ALIGNMENT)])
 

@@ -24,6 +24,7 @@ from shoal.errors import FileFormatError, GraphError
 from shoal.io.edge_stream import EdgeStream
 from shoal.progress import WorkReporter
 from shoal.sharding.budget import Budget
+from shoal.sharding.team import Team
 
 _GROUP_BITS = 16
 #: What the flags of ids have to begin with, where nobody says how many there are.
@@ -79,10 +80,21 @@ class Groups:
     def add(self, src: np.ndarray, dst: np.ndarray, largest: int) -> None:
         """Count some edges, whose largest id is known."""
         while largest >= 1 << (self.shift + _GROUP_BITS):
-            self.shift += 1
-            pairs = self._counts.reshape(len(self._counts), -1, 2).sum(axis=2)
-            self._counts = np.concatenate([pairs, np.zeros_like(pairs)], axis=1)
+            self._widen()
         run_threads(spreading.count_groups, len(self._counts), src, dst, *self.options, self.shift, self._counts)
+
+    def _widen(self) -> None:
+        """Make one group of two."""
+        self.shift += 1
+        pairs = self._counts.reshape(len(self._counts), -1, 2).sum(axis=2)
+        self._counts = np.concatenate([pairs, np.zeros_like(pairs)], axis=1)
+
+    def of_all(self, team: Team) -> None:
+        """Add what the other ranks have counted."""
+        widest = max(int(shift) for shift in team.gather_text(str(self.shift)))
+        while self.shift < widest:
+            self._widen()
+        self._counts = np.array(team.gather(self.counts))
 
 
 @dataclass
@@ -103,11 +115,21 @@ class Survey:
     out: Groups
     into: Groups | None
 
+    def of_all(self, team: Team) -> None:
+        """Add what the other ranks have seen; of graphs whose number of vertices is declared."""
+        self.num_rows = sum(int(count) for count in team.gather_text(str(self.num_rows)))
+        for groups in (self.out, self.into):
+            if groups is not None:
+                groups.of_all(team)
+
 
 class Surveyor:
     """Reads streams of edges; afterwards `batches` gives the edges again."""
 
-    def __init__(self, streams: Sequence[EdgeStream], num_vertices: int | None, folder: str, budget: Budget) -> None:
+    def __init__(
+        self, streams: Sequence[EdgeStream], num_vertices: int | None, folder: str, budget: Budget, team: Team
+    ) -> None:
+        self.team = team
         self.streams, self.num_vertices, self.budget = streams, num_vertices, budget
         self.spools = {
             number: Spool(os.path.join(folder, f"rows-{number}.spool"))
@@ -123,7 +145,7 @@ class Surveyor:
         types: set[np.dtype | None] = set()
         work = WorkReporter("counted", None, "edges")
         for number, stream in enumerate(self.streams):
-            for batch in _read(stream):
+            for batch in self.team.watched(_read(stream, team=self.team)):
                 largest = self._check(stream, batch)
                 highest = max(highest, largest)
                 out.add(batch.src, batch.dst, largest)
@@ -142,7 +164,7 @@ class Surveyor:
     def batches(self) -> Iterator[Batch]:
         """Give all edges again."""
         for number, stream in enumerate(self.streams):
-            yield from self.spools[number].batches() if number in self.spools else _read(stream)
+            yield from self.spools[number].batches() if number in self.spools else self.team.watched(_read(stream))
 
     def close(self) -> None:
         """Remove the copies."""
@@ -178,9 +200,9 @@ class Surveyor:
         return next(iter(kinds), None) if len(kinds) <= 1 else np.dtype(np.float64)
 
 
-def _read(stream: EdgeStream) -> Iterator[Batch]:
-    """Yield the batches of a stream, with weights of the types that a graph has."""
-    for rows in stream.batches():
+def _read(stream: EdgeStream, team: Team | None = None) -> Iterator[Batch]:
+    """Yield the batches of a stream, or a rank's share of them, with weights of the types that a graph has."""
+    for rows in stream.batches() if team is None else stream.share(team.rank, team.size):
         try:
             weights = None if rows.weights is None else as_weights(rows.weights, rows.src.size)
         except GraphError as error:

@@ -1,41 +1,39 @@
 # SPDX-License-Identifier: Apache-2.0
-"""External sort: edges in any order become the rows of a graph in a file.
+"""External sort: edges in any order become the rows of a graph in files.
 
-Edges are spread over ranges of vertices by their sources, a file for each range; the ranges have about as many edges
-each, so many as memory has room for.  Then each range is read, sorted into rows as `Graph.from_edges` sorts a graph,
-and its rows are written behind those of the range before it.  The same edges give the same rows, whatever the ranges.
+Edges are spread over ranges of vertices by their sources (`key_files`); the ranges have about as many edges each.  Then
+each range is read and sorted into rows as `Graph.from_edges` sorts a graph, and while its rows are written, a file for
+each range, the next one is read.  The same edges give the same rows, whatever the ranges.
 """
 
 from __future__ import annotations
 
+import json
 import os
 from collections.abc import Iterable, Iterator
-from contextlib import ExitStack
 from dataclasses import dataclass
+from fractions import Fraction
 from typing import Any, NamedTuple
 
 import numpy as np
 
 from shoal.arrays import choose_edge_dtype
-from shoal.backends.cpu.csr import build_csr
-from shoal.backends.cpu.kernels import spreading
-from shoal.backends.cpu.threads import available_cores, run_threads
+from shoal.backends.cpu.csr import CSR, Layout
+from shoal.io.write_behind import WriteBehind
 from shoal.progress import WorkReporter
 from shoal.sharding.budget import Budget, open_files_limit
 from shoal.sharding.edge_survey import Batch, Groups
+from shoal.sharding.key_files import Columns, KeyFiles, SortOptions, layout_of, read_array
+from shoal.sharding.team import Team
 
-#: More have pieces of a batch too small to be worth a call that writes them.
+#: More have pieces of a chunk too small to be worth a call that writes them.
 _MAX_RANGES = 512
-
-
-@dataclass(frozen=True)
-class SortOptions:
-    """How edges become rows: what `Graph.from_edges` is asked for, and by which end they are sorted."""
-
-    is_mirrored: bool
-    keeps_loops: bool
-    deduplicate: bool
-    is_reversed: bool = False
+#: Edges of a range, where memory has room for more: the next one is read while the last one is written, and the fewer
+#: each has, the sooner that begins; with fewer still the threads start too often.
+_RANGE_EDGES = 2**24
+#: Rows that are spread at once.  As many buckets as a graph has get pieces of some hundred keys each, and the memory is
+#: half of what 2 GiB leave beside the arrays over vertices.
+_CHUNK_ROWS = 2**24
 
 
 class RowBlock(NamedTuple):
@@ -47,12 +45,20 @@ class RowBlock(NamedTuple):
     values: np.ndarray
 
 
+class RowFile(NamedTuple):
+    """The files of some consecutive rows."""
+
+    first: int  # row
+    last: int  # one more than the last row
+    paths: dict[str, str]
+
+
 @dataclass
 class SortedEdges:
     """The rows of a graph: their offsets in memory, all else in files."""
 
     indptr: np.ndarray
-    paths: dict[str, str]
+    files: list[RowFile]
     dtypes: dict[str, np.dtype]
     weights: dict[str, Any]  # what is known of them
 
@@ -61,47 +67,64 @@ class SortedEdges:
         """Number of stored edges."""
         return int(self.indptr[-1])
 
-    @property
-    def has_weights(self) -> bool:
-        """Whether edges have weights."""
-        return "weights" in self.paths
-
     def blocks(self, name: str, vertices: np.ndarray, max_edges: int) -> Iterator[RowBlock]:
-        """Yield the rows between the first and the last of some ascending vertices, about so many edges at a time."""
-        if not vertices.size:
-            return
-        first, last = int(vertices[0]), int(vertices[-1]) + 1
-        dtype = self.dtypes[name]
-        with open(self.paths[name], "rb", buffering=0) as file:
-            while first < last:
-                begin = int(self.indptr[first])
-                stop = int(np.searchsorted(self.indptr, begin + max_edges, side="right")) - 1
-                stop = min(max(stop, first + 1), last)
-                count = int(self.indptr[stop]) - begin
-                file.seek(begin * dtype.itemsize)
-                yield RowBlock(first, stop, begin, np.fromfile(file, dtype, count))
-                first = stop
+        """Yield the blocks, of about so many edges, that have rows of some ascending vertices, none of them empty.
 
-    def remove(self) -> None:
-        """Remove the files."""
-        for path in self.paths.values():
-            os.unlink(path)
+        The values of a block are overwritten by those of the next but one.
+        """
+        rooms = [np.empty(0, self.dtypes[name])] * 2
+        for there in self.files:
+            here = vertices[slice(*np.searchsorted(vertices, [there.first, there.last]))]
+            if not here.size:
+                continue
+            with open(there.paths[name], "rb", buffering=0) as file:
+                first, last = int(here[0]), int(here[-1]) + 1
+                while first < last:
+                    begin, stop = int(self.indptr[first]), self._stop(first, last, max_edges)
+                    count = int(self.indptr[stop]) - begin
+                    if rooms[0].size < count:
+                        rooms[0] = np.empty(max(count, min(max_edges, self.num_edges)), self.dtypes[name])
+                    file.seek((begin - int(self.indptr[there.first])) * rooms[0].itemsize)
+                    values = rooms[0][:count]
+                    read_array(file, values)
+                    yield RowBlock(first, stop, begin, values)
+                    rooms.reverse()
+                    place = int(np.searchsorted(here, stop))
+                    first = int(here[place]) if place < here.size else last
+
+    def _stop(self, first: int, last: int, max_edges: int) -> int:
+        """Return the end of the rows from ``first`` on that have about so many edges: one row at least."""
+        stop = int(np.searchsorted(self.indptr, self.indptr[first] + max_edges, side="right")) - 1
+        return min(max(stop, first + 1), last)
+
+    def remove(self, before: int | None = None) -> None:
+        """Remove the files, or those of the rows before one: what is gone makes room for what is written."""
+        gone = [there for there in self.files if before is None or there.last <= before]
+        self.files = self.files[len(gone) :]
+        for there in gone:
+            for path in there.paths.values():
+                os.unlink(path)
 
 
 def sort_edges(
     batches: Iterable[Batch], numbering: Numbering, groups: Groups, weight_dtype: np.dtype | None, num_rows: int,
-    folder: str, options: SortOptions, budget: Budget,
+    folder: str, options: SortOptions, budget: Budget, team: Team,
 ) -> SortedEdges:  # fmt: skip
-    """Sort edges, ``num_rows`` in all, into rows; ``groups`` says how many there are, copies of edges too."""
-    vertex_dtype = numbering.dtype
-    weight_bytes = 0 if weight_dtype is None else weight_dtype.itemsize
-    per_edge = 3 * vertex_dtype.itemsize + 2 * weight_bytes  # both ends, and the sorted ones; weights before and after
-    offsets = 2 * 8 * numbering.num_vertices  # those of all rows, and those of the range that is sorted
-    limit = budget.edges(per_edge, beside=offsets)
-    ranges = _choose_ranges(groups, numbering, limit, per_edge, budget)
-    prefix = os.path.join(folder, "in" if options.is_reversed else "out")
-    parts = _spread(batches, ranges, numbering, weight_dtype, num_rows, prefix, options)
-    return _sort(parts, ranges, numbering, weight_dtype, prefix, options)
+    """Sort edges, ``num_rows`` in all, into rows; ``groups`` says how many there are, copies of edges too.
+
+    Each rank of a team has all edges and sorts those of some ranges; what is returned has the rows of all.
+    """
+    layout = layout_of(numbering.num_vertices, numbering.dtype)
+    prefix = os.path.join(folder, f"{'in' if options.is_reversed else 'out'}-{team.rank}")
+    plan = _Plan.of(layout, numbering, weight_dtype, num_rows, options, budget)
+    bounds = _choose_bounds(groups, numbering, layout, plan, budget, team.size)
+    first, last = (rank * (bounds.size - 1) // team.size for rank in (team.rank, team.rank + 1))
+    bounds = bounds[first : last + 1]
+    types = (numbering.dtype, weight_dtype)
+    files = KeyFiles(prefix, layout, bounds, types, plan.chunk_rows, numbering.new_ids, options)
+    team.do(lambda: files.spread(batches, num_rows))
+    mine = team.do(lambda: _sort(files, numbering, plan, budget, prefix, team))
+    return _join(team, mine, files, numbering)
 
 
 class Numbering(NamedTuple):
@@ -124,138 +147,142 @@ class Numbering(NamedTuple):
         return np.where(ids == 0, 0, before)
 
 
-class _Ranges(NamedTuple):
-    """The range of each group of 2**shift ids, the first vertex of each and their number, and the edges of each."""
+class _Plan(NamedTuple):
+    """How many rows are spread at once, how many edges are sorted at once, and bytes: of each of these, and beside."""
 
-    table: np.ndarray
-    shift: int
-    bounds: np.ndarray
-    sizes: np.ndarray
+    chunk_rows: int
+    limit: int
+    bytes_per_edge: int
+    beside: int
+
+    @classmethod
+    def of(
+        cls, layout: Layout, numbering: Numbering, weight_dtype: np.dtype | None, num_rows: int, options: SortOptions,
+        budget: Budget,
+    ) -> _Plan:  # fmt: skip
+        """Divide the memory."""
+        weight = 0 if weight_dtype is None else weight_dtype.itemsize
+        key = layout.key_dtype.itemsize + weight
+        per_row = 2 * numbering.dtype.itemsize + weight + (1 + options.is_mirrored) * key
+        chunk_rows = min(_CHUNK_ROWS, budget.edges(per_row))
+        starts = 8 * (layout.num_buckets + 1) * (2 + num_rows // chunk_rows)
+        offsets = 2 * 8 * numbering.num_vertices  # those of all rows, and those of the range that is sorted
+        chunk_rows = min(chunk_rows, budget.edges(per_row, beside=starts))
+        # As they come, sorted, while those before are written; and some as narrow as an end.
+        per_edge = 3 * key + numbering.dtype.itemsize
+        return cls(chunk_rows, budget.edges(per_edge, beside=starts + offsets), per_edge, starts + offsets)
 
 
-def _choose_ranges(groups: Groups, numbering: Numbering, limit: int, per_edge: int, budget: Budget) -> _Ranges:
-    """Cut the ids into ranges of at most ``limit`` edges."""
+def _choose_bounds(
+    groups: Groups, numbering: Numbering, layout: Layout, plan: _Plan, budget: Budget, least: int
+) -> np.ndarray:
+    """Cut the buckets into ``least`` ranges or more, of about as many edges; return the first of each and the last."""
     counts = groups.counts[: -(-numbering.num_ids >> groups.shift)]
-    ends = np.cumsum(counts)
-    bounds = [0]
-    while bounds[-1] < counts.size:
-        before = int(ends[bounds[-1] - 1]) if bounds[-1] else 0
-        bounds.append(max(bounds[-1] + 1, int(np.searchsorted(ends, before + limit, side="right"))))
-    sizes = np.diff(np.append(0, ends)[bounds])
-    most = min(_MAX_RANGES, open_files_limit() // 3)
-    largest, total = int(sizes.max(initial=0)), int(sizes.sum())
-    if largest > limit or sizes.size > most:
-        needed = max(largest, -(-total // most)) * per_edge
-        budget.check(int(1.2 * needed), f"sorting {total} edges, {largest} of them of few vertices,")
-    table = np.repeat(np.arange(sizes.size, dtype=np.uint16), np.diff(bounds))
-    return _Ranges(table, groups.shift, numbering.first_at(np.array(bounds) << groups.shift), sizes)
+    ends = np.append(0, np.cumsum(counts))
+    most = min(_MAX_RANGES, open_files_limit() // 2)
+    total = int(ends[-1])
+    fitting = plan.limit - plan.limit // 8  # ranges end where buckets do
+    wanted = min(fitting, max(_RANGE_EDGES, -(-total // most)), 1 + total // least)
+    if -(-total // plan.limit) > most:
+        budget.check(int(1.2 * plan.bytes_per_edge * -(-total // most)), f"sorting {total} edges")
+    places = np.searchsorted(ends, np.arange(wanted, total, wanted), side="right") - 1  # groups where ranges begin
+    vertices = numbering.first_at(places << groups.shift)
+    buckets = np.unique(vertices >> layout.bucket_bits)
+    return np.concatenate([[0], buckets[buckets > 0], [layout.num_buckets]])
 
 
-def _spread(
-    batches: Iterable[Batch], ranges: _Ranges, numbering: Numbering, weight_dtype: np.dtype | None, num_rows: int,
-    prefix: str, options: SortOptions,
-) -> list[dict[str, str]]:  # fmt: skip
-    """Write the edges of each range into files of its own, a column each; return their names."""
-    columns = {"src": numbering.dtype, "dst": numbering.dtype}
-    columns |= {} if weight_dtype is None else {"weights": weight_dtype}
-    paths = [{name: f"{prefix}-{k}.{name}" for name in columns} for k in range(len(ranges.sizes))]
-    work, done = WorkReporter("spread", num_rows, "edges"), 0
-    with ExitStack() as stack:
-        files = [
-            {name: stack.enter_context(open(path, "wb", buffering=0)) for name, path in names.items()}
-            for names in paths
-        ]
-        room = {name: np.empty(0, dtype) for name, dtype in columns.items()}  # kept: new pages cost more than spreading
-        for batch in batches:
-            bounds, spread = _spread_batch(batch, ranges, numbering.new_ids, room, options)
-            for number, there in enumerate(files):
-                for name, file in there.items():
-                    spread[name][bounds[number] : bounds[number + 1]].tofile(file)
-            done += batch.src.size
-            work.report(done)
-    return paths
+class _Rows(NamedTuple):
+    """What one rank has sorted: the lengths of its rows, one behind the other, their files, and the weights."""
 
-
-def _spread_batch(
-    batch: Batch, ranges: _Ranges, new_ids: np.ndarray | None, room: dict[str, np.ndarray], options: SortOptions
-) -> tuple[np.ndarray, dict[str, np.ndarray]]:
-    """Put the edges of a batch into a room by ranges, and return where each range begins."""
-    ends = (batch.dst, batch.src) if options.is_reversed else (batch.src, batch.dst)
-    how = (options.is_mirrored, options.keeps_loops, ranges.shift, ranges.table)
-    counts = np.zeros((len(available_cores()), len(ranges.sizes)), np.int64)
-    run_threads(spreading.count_ranges, len(counts), *ends, *how, counts)
-    bounds = np.append(0, np.cumsum(counts.sum(axis=0)))
-    cursors = np.cumsum(counts, axis=0) - counts + bounds[:-1]
-    if bounds[-1] > room["src"].size:
-        room |= {name: np.empty(bounds[-1], array.dtype) for name, array in room.items()}
-    weights = None if batch.weights is None else batch.weights.astype(room["weights"].dtype, copy=False)
-    run_threads(spreading.spread, len(counts), *ends, weights, new_ids, *how, cursors, room["src"], room["dst"],
-                room.get("weights"))  # fmt: skip
-    return bounds, room
+    lengths: np.ndarray
+    files: list[RowFile]
+    weights: WeightFacts
 
 
 def _sort(
-    parts: list[dict[str, str]], ranges: _Ranges, numbering: Numbering, weight_dtype: np.dtype | None, prefix: str,
-    options: SortOptions,
-) -> SortedEdges:  # fmt: skip
-    """Sort range after range and write the rows one behind the other."""
-    num_vertices, vertex_dtype = numbering.num_vertices, numbering.dtype
-    dtypes = {"indices": vertex_dtype} | ({} if weight_dtype is None else {"weights": weight_dtype})
-    paths = {name: f"{prefix}.{name}" for name in dtypes}
-    indptr = np.zeros(num_vertices + 1, np.int64)
-    facts = WeightFacts()
-    work = WorkReporter("sorted", int(ranges.sizes.sum()), "edges")
-    with ExitStack() as stack:
-        files = {name: stack.enter_context(open(path, "wb", buffering=0)) for name, path in paths.items()}
-        for number, names in enumerate(parts):
-            first, last = (int(bound) for bound in ranges.bounds[number : number + 2])
-            src, dst = (np.fromfile(names[name], vertex_dtype) for name in ("src", "dst"))
-            weights = None if weight_dtype is None else np.fromfile(names["weights"], weight_dtype)
-            for path in names.values():
-                os.unlink(path)
-            src -= first
-            csr = build_csr(src, dst, weights, num_vertices, vertex_dtype, _wide_if_many,
-                            deduplicate=options.deduplicate)  # fmt: skip
-            del src, dst, weights
-            indptr[first + 1 : last + 1] = np.diff(csr.indptr[: last - first + 1])
-            csr.indices.tofile(files["indices"])
-            if csr.weights is not None:
-                facts.add(csr.weights)
-                csr.weights.tofile(files["weights"])
-            del csr
-            work.report(int(ranges.sizes[: number + 1].sum()))
-    np.cumsum(indptr, out=indptr)
-    edge_dtype = choose_edge_dtype(None, vertex_dtype, int(indptr[-1]))
-    return SortedEdges(indptr.astype(edge_dtype, copy=False), paths, dtypes, facts.to_dict())
+    files: KeyFiles, numbering: Numbering, plan: _Plan, budget: Budget, prefix: str, team: Team
+) -> _Rows:  # fmt: skip
+    """Sort range after range and write the rows of each."""
+    layout = files.layout
+    sizes = [files.size(number) for number in range(len(files.paths))]
+    most = max(sizes, default=0)
+    if most > plan.limit:
+        budget.check(plan.beside + int(1.2 * plan.bytes_per_edge * most),
+                     f"sorting {sum(sizes)} edges, {most} of them of few vertices,")  # fmt: skip
+    begin, *ends = (min(int(bucket) << layout.bucket_bits, numbering.num_vertices) for bucket in files.bounds)
+    found = _Rows(np.zeros(ends[-1] - begin if ends else 0, np.int64), [], WeightFacts())
+    work, done = WorkReporter("sorted", sum(sizes), "edges"), 0
+    rooms = [Columns.of(most, layout.key_dtype, files.weight_dtype) for _ in range(2)]
+    first = begin
+    with WriteBehind() as writer:
+        for number, last in enumerate(team.watched(ends)):
+            csr = files.take(number, rooms[number % 2])
+            count = last - first
+            np.subtract(csr.indptr[1 : count + 1], csr.indptr[:count], out=found.lengths[first - begin : last - begin])
+            found.weights.add(csr.weights, csr.indptr[:: 1 << layout.bucket_bits])
+            paths = {name: f"{prefix}-rows-{number}.{name}" for name in _row_dtypes(files)}
+            found.files.append(RowFile(first, last, paths))
+            writer.submit(_write_rows, paths, csr, numbering.dtype)
+            done += sizes[number]
+            work.report(done)
+            first = last
+    return found
 
 
-def _wide_if_many(num_edges: int) -> np.dtype:
-    return np.dtype(np.int32 if num_edges < 2**31 else np.int64)
+def _row_dtypes(files: KeyFiles) -> dict[str, np.dtype]:
+    """Return the types of what rows have, by name."""
+    return {"indices": files.vertex_dtype} | ({} if files.weight_dtype is None else {"weights": files.weight_dtype})
+
+
+def _join(team: Team, mine: _Rows, files: KeyFiles, numbering: Numbering) -> SortedEdges:
+    """Return the rows of all ranks, one rank's behind the other's."""
+    indptr = np.zeros(numbering.num_vertices + 1, np.int64)
+    np.cumsum(np.concatenate(team.gather(mine.lengths)), out=indptr[1:])
+    told = [json.loads(text) for text in team.gather_text(json.dumps([mine.files, mine.weights.ranges]))]
+    rows = [RowFile(*each) for of_rank, _ in told for each in of_rank]
+    facts = WeightFacts([each for _, of_rank in told for each in of_rank]).to_dict(files.weight_dtype)
+    edge_dtype = choose_edge_dtype(None, numbering.dtype, int(indptr[-1]))
+    return SortedEdges(indptr.astype(edge_dtype, copy=False), rows, _row_dtypes(files), facts)
+
+
+def _write_rows(paths: dict[str, str], csr: CSR, dtype: np.dtype) -> None:
+    csr.indices.astype(dtype, copy=False).tofile(paths["indices"])
+    if csr.weights is not None:
+        csr.weights.tofile(paths["weights"])
 
 
 class WeightFacts:
-    """What algorithms ask of all weights, gathered piece by piece."""
+    """What algorithms ask of all weights, gathered range by range: least, most, number of zeros, and the sum.
 
-    def __init__(self) -> None:
-        self.least: list[Any] = []
-        self.most: list[Any] = []
-        self.total: float | int = 0
-        self.num_zero = 0
+    Sums of buckets are the same whatever the ranges, and added as fractions: the ranges do not show in the sum of all.
+    """
 
-    def add(self, weights: np.ndarray) -> None:
-        """Look at some more."""
-        if weights.size:
-            self.least.append(weights.min().item())
-            self.most.append(weights.max().item())
+    def __init__(self, ranges: list[list[Any]] | None = None) -> None:
+        self.ranges = [] if ranges is None else ranges
+
+    def add(self, weights: np.ndarray | None, starts: np.ndarray) -> None:
+        """Look at those of some buckets, which begin and end at ``starts``."""
+        if weights is not None and weights.size:
             wide = np.int64 if weights.dtype.kind == "i" else np.float64
-            self.total += weights.sum(dtype=wide).item()
-            self.num_zero += int(np.count_nonzero(weights == 0))
+            sums = np.add.reduceat(weights, starts[:-1][starts[1:] > starts[:-1]], dtype=wide)
+            total = sum(map(Fraction, sums.tolist())).as_integer_ratio() if np.isfinite(sums).all() else None
+            num_zero = int(np.count_nonzero(weights == 0))
+            self.ranges.append([weights.min().item(), weights.max().item(), num_zero, total])
 
-    def to_dict(self) -> dict[str, Any]:
-        """Return them by name."""
+    def to_dict(self, dtype: np.dtype | None) -> dict[str, Any]:
+        """Return them by name, of weights of a type."""
+        totals = [each[3] for each in self.ranges]
+        total = float("inf") if None in totals else sum(Fraction(*each) for each in totals)
         return {
-            "min_weight": min(self.least, default=None),
-            "max_weight": max(self.most, default=None),
-            "sum_of_weights": self.total,
-            "num_zero_weights": self.num_zero,
+            "min_weight": min((each[0] for each in self.ranges), default=None),
+            "max_weight": max((each[1] for each in self.ranges), default=None),
+            "num_zero_weights": sum(each[2] for each in self.ranges),
+            "sum_of_weights": int(total) if dtype is None or dtype.kind == "i" else _as_float(total),
         }
+
+
+def _as_float(total: Any) -> float:
+    try:
+        return float(total)
+    except OverflowError:
+        return float("inf")

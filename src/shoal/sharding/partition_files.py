@@ -12,10 +12,11 @@ from shoal.errors import ArgumentError, check_choice, check_integer
 from shoal.generate import Pieces
 from shoal.interop.vertex_ids import EdgeRows
 from shoal.io.edge_stream import EdgeStream, open_stream
-from shoal.io.files import check_new_folder, making_folder
+from shoal.io.files import check_new_folder
 from shoal.io.options import ReadOptions
 from shoal.sharding.budget import Budget
 from shoal.sharding.request import Request
+from shoal.sharding.team import Alone, Team, find_team
 from shoal.strategies.duplication import DUPLICATIONS
 from shoal.strategies.partition import MAX_DEVICES
 
@@ -72,7 +73,7 @@ def partition_files(
                "in_edges": in_edges}  # fmt: skip
     request = make_request(devices, ReadOptions(**reading), **options)
     return _write_folder(
-        lambda: [open_stream(name, request.reading, format) for name in names], request, output, memory
+        lambda: [open_stream(name, request.reading, format) for name in names], request, output, memory, Alone()
     )
 
 
@@ -88,6 +89,9 @@ def partition_pieces(
     in_edges: bool = False,
 ) -> dict[str, Any]:
     """Divide a random graph among devices while it is drawn: the parts are those of the graph in memory.
+
+    In an MPI job all ranks call it: each writes the parts of as many devices, and has no others' edges.  Each draws all
+    edges, since only so is known which are its own, and counts its share of them.
 
     Parameters
     ----------
@@ -107,12 +111,12 @@ def partition_pieces(
     options = {"partition": partition, "partition_seed": partition_seed, "duplication": duplication,
                "in_edges": in_edges}  # fmt: skip
 
-    def batches() -> Iterator[EdgeRows]:
-        for src, dst, weights in pieces:
+    def share(rank: int, size: int) -> Iterator[EdgeRows]:
+        for src, dst, weights in pieces.share(rank, size):
             yield EdgeRows(src, dst, weights, drawing.num_vertices - 1, num_rows=len(src))
 
-    stream = EdgeStream("the drawn edges", drawing.is_directed, drawing.num_vertices, True, batches)
-    return _write_folder(lambda: [stream], make_request(devices, reading, **options), output, memory)
+    stream = EdgeStream("the drawn edges", drawing.is_directed, drawing.num_vertices, True, lambda: share(0, 1), share)
+    return _write_folder(lambda: [stream], make_request(devices, reading, **options), output, memory, find_team())
 
 
 def make_request(
@@ -127,15 +131,20 @@ def make_request(
 
 
 def _write_folder(
-    open_streams: Callable[[], list[EdgeStream]], request: Request, output: str | os.PathLike[str], memory: int | str
+    open_streams: Callable[[], list[EdgeStream]],
+    request: Request,
+    output: str | os.PathLike[str],
+    memory: int | str,
+    team: Team,
 ) -> dict[str, Any]:
     """Partition streams of edges into a new folder."""
     total = parse_bytes("memory", memory)
     if total is None:
         raise ArgumentError("memory=None is not allowed; it must be a number of bytes, as 500000000, 500MB or 2GiB")
-    check_new_folder("output", os.fspath(output))
+    if team.rank == 0:  # no other has begun to make it
+        check_new_folder("output", os.fspath(output))
     from shoal.sharding.stages import partition_streams
 
     streams = open_streams()
-    with making_folder(os.fspath(output)) as folder:
-        return partition_streams(streams, request, folder, Budget.of(total))
+    with team.making_folder(os.fspath(output)) as folder:
+        return partition_streams(streams, request, folder, Budget.of(total), team)

@@ -14,9 +14,11 @@ from shoal.io.outline import facts_of_weights, make_outline
 from shoal.io.shards import ShardManifest, new_token, types_of, write_manifest, write_vertices
 from shoal.sharding.budget import Budget
 from shoal.sharding.edge_survey import Survey, Surveyor
-from shoal.sharding.external_sort import Numbering, SortedEdges, SortOptions, sort_edges
+from shoal.sharding.external_sort import Numbering, SortedEdges, sort_edges
+from shoal.sharding.key_files import SortOptions
 from shoal.sharding.part_files import write_part_files
 from shoal.sharding.request import Request
+from shoal.sharding.team import Team
 from shoal.strategies.memory import fingerprint_of
 from shoal.strategies.ownership import Ownership
 from shoal.strategies.partition import partition_graph
@@ -26,21 +28,30 @@ from shoal.strategies.partition import partition_graph
 _PER_ID_BYTE, _PER_VERTEX = 8, 24
 
 
-def partition_streams(streams: Sequence[EdgeStream], request: Request, folder: str, budget: Budget) -> dict[str, Any]:
-    """Survey, sort and divide the edges in a folder of shards to be."""
+def partition_streams(
+    streams: Sequence[EdgeStream], request: Request, folder: str, budget: Budget, team: Team
+) -> dict[str, Any]:
+    """Survey, sort and divide the edges in a folder of shards to be.
+
+    Each rank of a team surveys its share of the edges, sorts those of its share of the vertices, and writes the parts
+    of its devices from the rows of all; the first one writes what is known of all.
+    """
     is_directed = _common_direction(streams)
     has_in_edges = request.in_edges and is_directed
-    surveyor = Surveyor(streams, _common_vertices(streams), folder, budget)
+    surveyor = Surveyor(streams, _common_vertices(streams), folder, budget, team)
     keeps_loops = not request.reading.drop_self_loops
-    survey = surveyor.survey(is_mirrored=not is_directed, keeps_loops=keeps_loops, has_reverse=has_in_edges)
+    wanted = {"is_mirrored": not is_directed, "keeps_loops": keeps_loops, "has_reverse": has_in_edges}
+    survey = team.do(lambda: surveyor.survey(**wanted))
+    survey.of_all(team)
     sorter = _Sorter(surveyor, survey, folder, request, budget, is_mirrored=not is_directed)
     edges = sorter.sort(is_reversed=False)
     backward = sorter.sort(is_reversed=True) if has_in_edges else None
     surveyor.close()
     labels, budget.taken = sorter.labels, 0
     del sorter  # with the new ids
-    manifest = _write(folder, edges, backward, labels, request, is_directed, budget)
-    write_manifest(folder, manifest)
+    manifest = _write(folder, edges, backward, labels, request, is_directed, budget, team)
+    if team.rank == 0:
+        write_manifest(folder, manifest)
     arrays = [entry["arrays"] for entry in manifest.files]
     return {
         "vertices": manifest.num_vertices,
@@ -95,33 +106,30 @@ class _Sorter:
         assert groups is not None
         options = SortOptions(self.is_mirrored, not reading.drop_self_loops, reading.deduplicate, is_reversed)
         return sort_edges(self.surveyor.batches(), self.numbering, groups, survey.weight_dtype, survey.num_rows,
-                          self.folder, options, self.budget)  # fmt: skip
+                          self.folder, options, self.budget, self.surveyor.team)  # fmt: skip
 
 
 def _write(
     folder: str, edges: SortedEdges, backward: SortedEdges | None, labels: np.ndarray | None,
-    request: Request, is_directed: bool, budget: Budget,
+    request: Request, is_directed: bool, budget: Budget, team: Team,
 ) -> ShardManifest:  # fmt: skip
     """Write the files of a folder of shards, from rows that are there no more then."""
     vertex_dtype, weight_dtype = edges.dtypes["indices"], edges.dtypes.get("weights")
-    num_vertices, token = edges.indptr.size - 1, new_token()
+    num_vertices, token = edges.indptr.size - 1, team.gather_text(new_token())[0]
     degree = np.diff(edges.indptr)
     facts = _facts(edges, degree, is_directed)
     types = types_of(vertex_dtype, edges.indptr.dtype, weight_dtype)
     # Segments are cut by the offsets.
     outline = make_outline("the files", types, edges.num_edges, is_directed, degree, None, facts, edges.indptr)
     owner = partition_graph(outline, request.num_devices, request.partition, request.seed)
-    vertices = write_vertices(folder, token, degree, owner, labels)
+    vertices = write_vertices(folder, token, degree, owner, labels) if team.rank == 0 else {}
     del degree, outline, labels
     ownership = Ownership.of(
         owner, request.num_devices, vertex_dtype, with_address=request.duplication == "one-hop"
     )  # fmt: skip
     taken = (_PER_ID_BYTE * vertex_dtype.itemsize + _PER_VERTEX) * num_vertices
     max_edges = budget.edges(4 * vertex_dtype.itemsize, beside=taken)
-    files = write_part_files(folder, token, edges, backward, ownership, request.duplication, max_edges)
-    for each in (edges, backward):
-        if each is not None:
-            each.remove()
+    files = write_part_files(folder, token, edges, backward, ownership, request.duplication, max_edges, team)
     name = request.partition if isinstance(request.partition, str) else "array"
     return ShardManifest(
         token, name, request.duplication, request.num_devices, num_vertices, edges.num_edges, is_directed,

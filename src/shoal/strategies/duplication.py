@@ -114,6 +114,8 @@ class Numbering(NamedTuple):
 class Duplication(Protocol):
     """Numbers the vertices of a device."""
 
+    is_renumbered: bool  # whether local ids are others than global ones, and depend on what edges mention
+
     def __init__(self, ownership: Ownership) -> None: ...
 
     def number(self, device: int, remote: np.ndarray) -> Numbering:
@@ -123,6 +125,8 @@ class Duplication(Protocol):
 
 class AllDuplication:
     """A copy of every vertex: ids stay what they are."""
+
+    is_renumbered = False
 
     def __init__(self, ownership: Ownership) -> None:
         self.ownership = ownership
@@ -134,6 +138,8 @@ class AllDuplication:
 
 class OneHopDuplication:
     """Copies of the vertices that edges mention: new ids, the device's own vertices first."""
+
+    is_renumbered = True
 
     def __init__(self, ownership: Ownership) -> None:
         self.ownership = ownership

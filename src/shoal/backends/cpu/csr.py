@@ -56,7 +56,7 @@ def build_csr(
 
     ``edge_dtype_for`` is called with the number of stored edges, which only the first pass knows.
     """
-    layout = _choose_layout(num_vertices, vertex_dtype)
+    layout = choose_layout(num_vertices, vertex_dtype)
     num_threads = _choose_threads(num_threads, src.size, layout.num_buckets)
     work = WorkReporter("built", 3 * src.size, "edges")  # three passes: count, scatter, sort
     cursors, starts = _count(layout, num_threads, src, dst, is_mirrored, not drop_self_loops)
@@ -86,7 +86,7 @@ def transpose_csr(
 ) -> CSR:
     """Transpose a square CSR; rows of the result are ascending whatever the order in the given rows."""
     num_vertices = indptr.size - 1
-    layout = _choose_layout(num_vertices, indices.dtype)
+    layout = choose_layout(num_vertices, indices.dtype)
     num_threads = _choose_threads(num_threads, indices.size, layout.num_buckets)
     cursors, starts = _count(layout, num_threads, indices, indices, False, True)
     csr = _allocate(indices.size, num_vertices, layout.key_dtype, indptr.dtype, weights)
@@ -124,7 +124,7 @@ def order_csr(csr: CSR, degree: np.ndarray, *, overwrite: bool = False, num_thre
 
     ``overwrite`` lets the result take the place of the given indices and weights; the offsets are the given ones.
     """
-    layout = _choose_layout(csr.indptr.size - 1, csr.indices.dtype)
+    layout = choose_layout(csr.indptr.size - 1, csr.indices.dtype)
     num_threads = _choose_threads(num_threads, csr.indices.size, layout.num_buckets)
     names, rank = _rank(degree, csr.indices.dtype)
     can_stay = overwrite and layout.key_dtype == csr.indices.dtype
@@ -164,31 +164,62 @@ def _first_rows(indptr: np.ndarray, num_threads: int) -> np.ndarray:
     return np.searchsorted(indptr, first_edges, side="right") - 1
 
 
-def _bucket_starts(layout: _Layout, indptr: np.ndarray) -> np.ndarray:
+def _bucket_starts(layout: Layout, indptr: np.ndarray) -> np.ndarray:
     """Return where the buckets of a CSR begin, and the end of the last."""
     rows = np.arange(layout.num_buckets + 1) << layout.bucket_bits
     return indptr[np.minimum(rows, indptr.size - 1)].astype(np.int64)
 
 
-class _Layout(NamedTuple):
+class Layout(NamedTuple):
+    """How edges are numbers, and which of them make a bucket."""
+
     vertex_bits: int
     bucket_bits: int
     num_buckets: int
     key_dtype: np.dtype
 
 
-def _choose_layout(num_vertices: int, vertex_dtype: np.dtype) -> _Layout:
-    """Choose about a thousand buckets, or as many as leave room in a vertex id for the position in a bucket.
+def choose_layout(
+    num_vertices: int, vertex_dtype: np.dtype, *, min_spare_bits: int = _MIN_SPARE_BITS, index_bits: int = 10
+) -> Layout:
+    """Choose 2**index_bits buckets, or as many as leave room in a vertex id for the position in a bucket.
 
     Measured at 2**20 vertices and 31 million edges: 2**8 to 2**12 buckets differ by a tenth, one for each vertex takes
     four times as long.
     """
     vertex_bits = max(1, (num_vertices - 1).bit_length())
     key_dtype = vertex_dtype
-    if _spare_bits(vertex_bits, key_dtype) < _MIN_SPARE_BITS:
+    if _spare_bits(vertex_bits, key_dtype) < min_spare_bits:
         key_dtype = np.dtype(np.int64)
-    bucket_bits = max(0, min(_spare_bits(vertex_bits, key_dtype), vertex_bits - 10))
-    return _Layout(vertex_bits, bucket_bits, max(1, -(-num_vertices >> bucket_bits)), key_dtype)
+    bucket_bits = max(0, min(_spare_bits(vertex_bits, key_dtype), vertex_bits - index_bits))
+    return Layout(vertex_bits, bucket_bits, max(1, -(-num_vertices >> bucket_bits)), key_dtype)
+
+
+def scatter_keys(
+    layout: Layout, src: np.ndarray, dst: np.ndarray, weights: np.ndarray | None, room: np.ndarray,
+    weight_room: np.ndarray | None, *, is_mirrored: bool, drop_self_loops: bool,
+) -> np.ndarray:  # fmt: skip
+    """Put edges as keys into a room, bucket by bucket, and return where each bucket begins and the last one ends."""
+    num_threads = _choose_threads(None, src.size, layout.num_buckets)
+    stored = (is_mirrored, not drop_self_loops, layout.bucket_bits)
+    cursors, starts = _count(layout, num_threads, src, dst, *stored[:2])
+    run_threads(kernels.scatter_edges, num_threads, src, dst, weights, *stored, layout.vertex_bits, cursors, room,
+                weight_room)  # fmt: skip
+    return starts
+
+
+def sort_keys(
+    layout: Layout, starts: np.ndarray, keys: np.ndarray, weights: np.ndarray | None, *, deduplicate: bool
+) -> CSR:
+    """Sort the keys of consecutive buckets, which are in place, into the rows of these; the rows lie where keys lay."""
+    num_buckets = starts.size - 1
+    csr = CSR(np.zeros((num_buckets << layout.bucket_bits) + 1, np.int64), keys, weights)
+    _sort(csr, layout, starts, 0, deduplicate, _choose_threads(None, keys.size, 1))
+    if not deduplicate:
+        return csr
+    new_starts = csr.indptr[:: 1 << layout.bucket_bits].copy()
+    kernels.close_gaps(starts, new_starts, keys, weights)
+    return CSR(csr.indptr, keys[: new_starts[-1]], None if weights is None else weights[: new_starts[-1]])
 
 
 def _spare_bits(vertex_bits: int, key_dtype: np.dtype) -> int:
@@ -203,7 +234,7 @@ def _choose_threads(num_threads: int | None, num_edges: int, num_buckets: int) -
     return max(1, min(wanted, num_edges // (16 * num_buckets)))
 
 
-def _count(layout: _Layout, num_threads: int, *edges: Any) -> tuple[np.ndarray, np.ndarray]:
+def _count(layout: Layout, num_threads: int, *edges: Any) -> tuple[np.ndarray, np.ndarray]:
     """Return each thread's first place in each bucket, and the starts of the buckets."""
     counts = np.zeros((num_threads, layout.num_buckets), np.int64)
     run_threads(kernels.count_edges, num_threads, *edges, layout.bucket_bits, counts)
@@ -222,7 +253,7 @@ def _allocate(
 
 def _sort(
     csr: CSR,
-    layout: _Layout,
+    layout: Layout,
     starts: np.ndarray,
     lowest_bit: int,
     deduplicate: bool,
@@ -249,7 +280,7 @@ def _sort(
     np.cumsum(csr.indptr, out=csr.indptr)
 
 
-def _without_gaps(csr: CSR, layout: _Layout, starts: np.ndarray) -> CSR:
+def _without_gaps(csr: CSR, layout: Layout, starts: np.ndarray) -> CSR:
     new_starts = np.append(csr.indptr[: -1 : 1 << layout.bucket_bits], csr.indptr[-1]).astype(np.int64)
     kernels.close_gaps(starts, new_starts, csr.indices, csr.weights)
     for array in (csr.indices, csr.weights):

@@ -1,14 +1,13 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Kernels that spread a batch of edges over ranges of their sources, each of which fits in memory by itself.
+"""Kernels that spread edges over ranges of their sources, each of which fits in memory by itself.
 
-Thread t takes the t-th of equal, contiguous pieces of the batch and has counters and cursors of its own, so that edges
-keep their order.  An edge goes by its source; a mirrored one by its destination, too, turned round.  The range of id v
-is ``range_of[v >> shift]``; with ``new_ids`` edges are written by others, which ascend as ids do.
+Thread t takes the t-th of equal, contiguous pieces of the edges and has counters of its own, or the buckets from
+``cuts[t]`` to ``cuts[t + 1]``: nothing it writes is another's.
 """
 
 from __future__ import annotations
 
-from shoal.backends.cpu.compiler import compiled, inner
+from shoal.backends.cpu.compiler import compiled
 from shoal.backends.cpu.intrinsics import nonnegative
 from shoal.backends.cpu.kernels.generate import share
 
@@ -26,41 +25,24 @@ def count_groups(thread, num_threads, src, dst, is_mirrored, keeps_loops, shift,
 
 
 @compiled()
-def count_ranges(thread, num_threads, src, dst, is_mirrored, keeps_loops, shift, range_of, counts):
-    """Count the edges that go to each range into ``counts[thread]``."""
+def copy_ends(thread, num_threads, src, dst, new_ids, out_src, out_dst):
+    """Copy both ends of edges, as ``new_ids`` if there are any."""
     start, end = share(src.size, thread, num_threads)
     for i in range(start, end):
-        u, v = src[i], dst[i]
-        if u != v or keeps_loops:
-            counts[thread, range_of[nonnegative(u >> shift)]] += 1
-        if u != v and is_mirrored:
-            counts[thread, range_of[nonnegative(v >> shift)]] += 1
-
-
-@inner
-def _put(cursors, thread, number, u, v, weights, new_ids, i, out_src, out_dst, out_weights):
-    place = nonnegative(cursors[thread, number])
-    cursors[thread, number] = place + 1
-    if new_ids is None:
-        out_src[place], out_dst[place] = u, v
-    else:
-        out_src[place], out_dst[place] = new_ids[nonnegative(u)], new_ids[nonnegative(v)]
-    if weights is not None:
-        out_weights[place] = weights[i]
+        if new_ids is None:
+            out_src[i], out_dst[i] = src[i], dst[i]
+        else:
+            out_src[i], out_dst[i] = new_ids[nonnegative(src[i])], new_ids[nonnegative(dst[i])]
 
 
 @compiled()
-def spread(
-    thread, num_threads, src, dst, weights, new_ids, is_mirrored, keeps_loops, shift, range_of, cursors, out_src,
-    out_dst, out_weights,
-):  # fmt: skip
-    """Put every edge where its range has room, at ``cursors[thread]``."""
-    start, end = share(src.size, thread, num_threads)
-    for i in range(start, end):
-        u, v = src[i], dst[i]
-        if u != v or keeps_loops:
-            number = range_of[nonnegative(u >> shift)]
-            _put(cursors, thread, number, u, v, weights, new_ids, i, out_src, out_dst, out_weights)
-        if u != v and is_mirrored:
-            number = range_of[nonnegative(v >> shift)]
-            _put(cursors, thread, number, v, u, weights, new_ids, i, out_src, out_dst, out_weights)
+def gather_buckets(thread, num_threads, cuts, places, starts, keys, weights, out_keys, out_weights):
+    """Put the keys of bucket b from ``starts[b]`` on; ``places[k, b]`` is where those of chunk k begin."""
+    for bucket in range(cuts[thread], cuts[thread + 1]):
+        place = nonnegative(starts[bucket])
+        for chunk in range(places.shape[0]):
+            for i in range(nonnegative(places[chunk, bucket]), places[chunk, bucket + 1]):
+                out_keys[place] = keys[i]
+                if weights is not None:
+                    out_weights[place] = weights[i]
+                place += 1
