@@ -19,6 +19,7 @@ from shoal.errors import ArgumentError, ProgramError
 from shoal.exchanges import Sharing
 from shoal.execution.binding import state_bytes
 from shoal.execution.choices import SINGLE, Choices, choose
+from shoal.execution.edges import reason_to_leave
 from shoal.operators import CALLBACKS, force_direction, record
 from shoal.placement import Placed
 from shoal.program import Constant, Field, Phase, Program, Scalar, Vertex, check_vertex_fills, field_dtype
@@ -65,7 +66,7 @@ def plan_of(program: Program, placed: Placed, config: RunConfig) -> Plan:
         placed.kind, config.direction, config.load_balance, config.execution, config.priority, config.stealing,
     )  # fmt: skip
     if placed.num_devices > 1:
-        wanted = (*wanted, placed.num_devices, config.duplication, config.communication)
+        wanted = (*wanted, placed.num_devices, config.duplication, config.communication, reason_to_leave(placed))
     try:
         attributes = vars(program).items()
         key = (type(program), *((name, _identity(value)) for name, value in attributes), types, wanted)
@@ -103,7 +104,7 @@ def _make_plan(program: Program, placed: Placed, types: Types, config: RunConfig
     choices = SINGLE
     if placed.num_devices > 1:
         sharings = [sharing_of(program, phase, config.direction) for phase in phases]
-        choices = choose(sharings, config, placed.kind, placed.num_devices)
+        choices = choose(sharings, config, placed.kind, placed.num_devices, reason_to_leave(placed))
     backend = find_backend(placed.kind)
     how = (config.direction, choices.duplication, config.load_balance)
     priorities = [priority_of(program, phase, config) for phase in phases]
