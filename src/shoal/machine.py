@@ -13,12 +13,60 @@ from shoal.errors import ShoalError
 
 
 def available_memory_bytes() -> int:
-    """Return what the machine has to give: Linux counts memory that caches would hand back, elsewhere all of it."""
+    """Return what this process may still take: of the machine's, and of the limits of its control groups.
+
+    Linux counts memory that caches would hand back; elsewhere it is all that the machine has.
+    """
+    free = _meminfo("MemAvailable:")
+    left = control_group_bytes_left()
+    if free is None:
+        free = memory_bytes()
+    return free if left is None else min(free, left)
+
+
+def free_swap_bytes() -> int:
+    """Return how much of other memory the system could move to disk."""
+    return _meminfo("SwapFree:") or 0
+
+
+def _meminfo(name: str) -> int | None:
     try:
         with open("/proc/meminfo", encoding="ascii") as lines:
-            return next(int(line.split()[1]) * 1024 for line in lines if line.startswith("MemAvailable:"))
-    except (OSError, StopIteration):
-        return memory_bytes()
+            return next((int(line.split()[1]) * 1024 for line in lines if line.startswith(name)), None)
+    except OSError:
+        return None
+
+
+#: Where Linux has its control groups: of all kinds, and of the older one those of memory.  Files: the limit, what is
+#: taken, and the name of what the group's caches would hand back.
+_CONTROL_GROUPS = (
+    ("", "/sys/fs/cgroup", "memory.max", "memory.current", "inactive_file"),
+    ("memory", "/sys/fs/cgroup/memory", "memory.limit_in_bytes", "memory.usage_in_bytes", "total_inactive_file"),
+)
+
+
+def control_group_bytes_left(proc: str = "/proc/self/cgroup", groups: Any = _CONTROL_GROUPS) -> int | None:
+    """Return the memory that the control groups of this process, as of a container, leave it; None without a limit."""
+    try:
+        own = [line.split(":", 2)[1:] for line in Path(proc).read_text().splitlines()]
+    except OSError:
+        return None
+    left = []
+    for kind, root, limit, taken, cached in groups:
+        for name in (path for kinds, path in own if kind in kinds.split(",")):
+            folder = Path(root, name.strip("/"))
+            for group in (folder, *folder.parents):
+                if not group.is_relative_to(root):
+                    break
+                with contextlib.suppress(OSError, ValueError):  # no such file; "max"
+                    back = [int(line.split()[1]) for line in (group / "memory.stat").read_text().splitlines()
+                            if line.split()[0] == cached]  # fmt: skip
+                    left.append(_number(group / limit) - _number(group / taken) + sum(back))
+    return max(0, min(left)) if left else None
+
+
+def _number(path: Path) -> int:
+    return int(path.read_text())
 
 
 def memory_bytes() -> int:

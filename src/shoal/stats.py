@@ -209,9 +209,10 @@ class Stats:
         return [*np.cumsum([phase.num_supersteps for phase in self.phases]).tolist(), self.num_supersteps + 1]
 
     def __repr__(self) -> str:
+        edges = ", edges='mapped'" if self.config.get("edges") == "mapped" else ""
         return (
             f"Stats(seconds={self.seconds:.6f}, num_supersteps={self.num_supersteps}, "
-            f"edges_visited={self.edges_visited}, peak_memory_bytes={self.peak_memory_bytes})"
+            f"edges_visited={self.edges_visited}, peak_memory_bytes={self.peak_memory_bytes}{edges})"
         )
 
 

@@ -21,6 +21,7 @@ from shoal.algorithms.verify_components import verify_components
 from shoal.calls import public_call
 from shoal.config import RunConfig, parse_devices
 from shoal.execution.choices import SINGLE, explain
+from shoal.execution.edges import describe_edges
 from shoal.graph import Graph
 from shoal.operators import advance, compute, everything, filter, reduce, update
 from shoal.placement import Placed
@@ -162,7 +163,10 @@ def _merged(graph: Graph | Placed, plain: Graph, config: RunConfig) -> Component
     seconds, count = time.perf_counter() - began, len(merged.traces)
     num_bytes = plain.num_vertices * plain.vertex_dtype.itemsize
     phases = [PhaseSpan("Components", "merge", 1)] if config.stats == "full" else []
-    reasons = partial(explain, config, parse_devices(devices).kind, SINGLE, "")
-    stats = Stats(seconds, num_bytes * (count + 1), config.resolved(), merged.traces, "Components", count,
+    kind = parse_devices(devices).kind
+    edges, why = describe_edges(plain, kind, [plain.indices])
+    reasons = partial(explain, config, kind, SINGLE, "", why)
+    taken = config.resolved() | {"edges": edges}
+    stats = Stats(seconds, num_bytes * (count + 1), taken, merged.traces, "Components", count,
                   device_peaks=[num_bytes] * count, phases=phases, explain=reasons)  # fmt: skip
     return ComponentsResult(plain, stats, merged.label, merged.count)

@@ -162,7 +162,7 @@ def _generate_parts(
         raise ArgumentError("vertex-dtype and edge-dtype do not go with devices: widths go by size")
     pieces = _PIECES[make](seed=common.seed, weights=_parse_weights(common.weights), **arguments)
     is_quiet = common.quiet or not ranks.is_first()  # one of a job speaks for all
-    with ranks.telling(), display.stages(is_quiet) as begin:
+    with display.stages(is_quiet) as begin:
         begin("drawing the graph")
         started = time.perf_counter()
         found = partition_pieces(pieces, target, devices, memory=common.memory, in_edges=True)

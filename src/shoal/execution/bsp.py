@@ -21,6 +21,7 @@ from shoal.config import RunConfig, parse_bytes
 from shoal.errors import Allocating, ProgramError
 from shoal.execution.binding import begin
 from shoal.execution.choices import explain
+from shoal.execution.edges import describe_edges, ends_of
 from shoal.execution.keeping import Keeper, run_recorded
 from shoal.execution.plans import Plan, plan_of
 from shoal.machine import base_folder
@@ -77,8 +78,10 @@ def execute(program: Program, placed: Placed, config: RunConfig, arguments: dict
     total = sum(peaks) + _bytes_beside(plan, shards, state)
     num_threads = sum(shard.device.threads_for(placed.graph) for shard in shards)
     devices = config.resolved()["devices"] if placed.devices == "auto" else placed.devices
-    resolved = config.resolved() | {"devices": devices, "memory": run.memory} | plan.choices.resolved()
-    reasons = partial(explain, config, placed.kind, plan.choices, run.memory, is_alone=plan.is_alone)
+    edges, why = describe_edges(placed.graph, placed.kind, ends_of(placed.graph, shards))
+    taken = {"devices": devices, "memory": run.memory, "edges": edges}
+    resolved = config.resolved() | taken | plan.choices.resolved()
+    reasons = partial(explain, config, placed.kind, plan.choices, run.memory, why, is_alone=plan.is_alone)
     stats = Stats(seconds, total, resolved, traces, title, num_threads, device_peaks=peaks, phases=run.spans,
                   traffic=run.traffic, thefts=run.thefts, regroupings=run.regroupings, explain=reasons)  # fmt: skip
     return Outcome(plan.fields, state, stats)

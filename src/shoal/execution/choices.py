@@ -25,6 +25,7 @@ class Choices:
     stealing: str | None = None
     reason: str = field(default="", compare=False)  # in words: why ``auto`` became these
     kept: str = field(default="", compare=False)  # in words: why no parts are handed over in a phase
+    left: str = field(default="", compare=False)  # in words: why edges are not copied
 
     def resolved(self) -> dict[str, str]:
         """Return them by name; nothing on one device."""
@@ -52,8 +53,11 @@ _MEMORY = {
 WHOLE_DEVICES = 4
 
 
-def choose(sharings: list[Sharing], config: RunConfig, kind: str, num_devices: int) -> Choices:
-    """Return the strategies for a program's phases on devices of a kind; refuse what it cannot do with."""
+def choose(sharings: list[Sharing], config: RunConfig, kind: str, num_devices: int, left: str = "") -> Choices:
+    """Return the strategies for a program's phases on devices of a kind; refuse what it cannot do with.
+
+    ``left`` says why edges should stay where they are, if they should.
+    """
     needs_all = next((reason for sharing in sharings if (reason := sharing.reason_for_all()) is not None), None)
     pulls = any(sharing.pulls_from_frontier for sharing in sharings)
     if needs_all is not None:
@@ -72,18 +76,21 @@ def choose(sharings: list[Sharing], config: RunConfig, kind: str, num_devices: i
         communication = "broadcast" if is_told_all else "selective"
     if duplication == "auto":
         is_whole = config.execution == "async" and kind == "cpu" and num_devices <= WHOLE_DEVICES
-        is_whole = is_whole or config.stealing not in ("auto", "none")
+        is_whole = is_whole or config.stealing not in ("auto", "none") or left != ""
         duplication = "one-hop" if communication == "selective" and not is_whole else "all"
     reason = f"{needs_all}; {_NEEDS_ALL}" if needs_all is not None else _PULLS if pulls else _LOOKS_NEAR
     stealing = "none" if config.stealing == "auto" else config.stealing
     kept = [sharing.reason_to_keep for sharing in sharings] if stealing in REGROUPS else []
-    return Choices(duplication, communication, stealing, reason, "; ".join(dict.fromkeys(filter(None, kept))))
+    return Choices(duplication, communication, stealing, reason, "; ".join(dict.fromkeys(filter(None, kept))), left)
 
 
 def explain(
-    config: RunConfig, kind: str, choices: Choices, memory: str, *, is_alone: bool = False
+    config: RunConfig, kind: str, choices: Choices, memory: str, edges: str = "", *, is_alone: bool = False
 ) -> dict[str, str]:  # fmt: skip
-    """Return why each strategy that was left to ``auto`` is what it is, by axis; what was asked for needs no reason."""
+    """Return why each strategy that was left to ``auto`` is what it is, by axis; what was asked for needs no reason.
+
+    ``edges`` says how one can tell where these are, which nobody asks for.
+    """
     is_async = config.execution == "async"
     reasons = {
         "devices": f"what SHOAL_DEVICES names, or cpu: {RESOLVED['devices']}",
@@ -99,12 +106,16 @@ def explain(
         is_whole = is_async and choices.duplication == "all" and choices.communication == "selective"
         reasons["partition"] = SEGMENT_REASON
         reasons["duplication"] = _FEW_DEVICES if is_whole else choices.reason
+        if choices.left and choices.duplication == "all":
+            reasons["partition"] = f"{SEGMENT_REASON}; {choices.left}"
+            reasons["duplication"] = f"parts with the graph's own ids are slices of it; {choices.left}"
         reasons["communication"] = choices.reason
         meetings = "a meeting" if kind == "cuda" else "two meetings"
         reasons["stealing"] = f"where devices have equal work it costs {meetings} a superstep and gains nothing"
     explained = {axis: reason for axis, reason in reasons.items() if reason and _is_auto(config, axis)}
-    noted = {"stealing": f"devices keep their parts: {choices.kept}"} if choices.kept else {}
-    return explained | noted | ({"devices": _ALONE} if is_alone else {})
+    noted = {"edges": edges, "stealing": f"devices keep their parts: {choices.kept}" if choices.kept else "",
+             "devices": _ALONE if is_alone else ""}  # fmt: skip
+    return explained | {axis: reason for axis, reason in noted.items() if reason}
 
 
 def _is_auto(config: RunConfig, axis: str) -> bool:

@@ -19,6 +19,7 @@ from shoal.errors import ArgumentError, ProgramError
 from shoal.exchanges import Sharing
 from shoal.execution.binding import state_bytes
 from shoal.execution.choices import SINGLE, Choices, choose
+from shoal.execution.edges import reason_to_leave
 from shoal.operators import CALLBACKS, force_direction, record
 from shoal.placement import Placed
 from shoal.program import Constant, Field, Phase, Program, Scalar, Vertex, check_vertex_fills, field_dtype
@@ -68,6 +69,7 @@ def plan_of(program: Program, placed: Placed, config: RunConfig) -> Plan:
     if placed.num_devices > 1:
         wanted = (
             *wanted, placed.num_devices, config.duplication, config.communication, _may_be_alone(placed, config),
+            reason_to_leave(placed),
         )  # fmt: skip
     try:
         attributes = vars(program).items()
@@ -106,7 +108,7 @@ def _make_plan(program: Program, placed: Placed, types: Types, config: RunConfig
     choices, is_alone = SINGLE, False
     if placed.num_devices > 1:
         sharings = [sharing_of(program, phase, config.direction) for phase in phases]
-        choices = choose(sharings, config, placed.kind, placed.num_devices)
+        choices = choose(sharings, config, placed.kind, placed.num_devices, reason_to_leave(placed))
         is_alone = _may_be_alone(placed, config) and not any(sharing.is_steered for sharing in sharings)
     backend = find_backend(placed.kind)
     how = (config.direction, None if is_alone else choices.duplication, config.load_balance)

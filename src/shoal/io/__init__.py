@@ -11,6 +11,7 @@ from shoal.graph import Graph
 from shoal.io.files import check_readable, compression_of
 from shoal.io.formats import FORMATS, format_to_read, format_to_write, split_suffix
 from shoal.io.options import ReadOptions
+from shoal.io.room import check_room
 
 __all__ = ["FORMATS", "read", "write"]
 
@@ -80,6 +81,7 @@ def read(
         options.refuse_columns(format_name)
     if not FORMATS[format_name].is_text and compression_of(name) is not None:
         raise FileFormatError(f"{name}: is compressed, and {format_name} files must not be")
+    check_room(name, format_name, options)
     return FORMATS[format_name].load().read(name, options)
 
 

@@ -49,6 +49,8 @@ def strategies_of(trace: RunTrace) -> list[tuple[str, str, str]]:
             rows.append((axis, taken, f"auto: {reasons[axis]}"))
         elif taken != "auto" and axis not in ("stats", "output"):
             rows.append((axis, taken, _why(axis, trace)))
+    if "edges" in reasons:
+        rows.append(("edges", str(config["edges"]), reasons["edges"]))
     return rows
 
 

@@ -141,7 +141,7 @@ def _write_folder(
     total = parse_bytes("memory", memory)
     if total is None:
         raise ArgumentError("memory=None is not allowed; it must be a number of bytes, as 500000000, 500MB or 2GiB")
-    if team.rank == 0:  # no other has begun to make it
+    if team.size == 1:  # where there are others, they must be told
         check_new_folder("output", os.fspath(output))
     from shoal.sharding.stages import partition_streams
 
