@@ -144,7 +144,7 @@ def test_edges_of_the_last_vertices_are_sorted(with_holes, num_vertices, weights
     generator = np.random.default_rng(5)
     src, dst = (arrays.read_only(num_vertices - 1 - generator.integers(0, 40, 300).astype(dtype)) for _ in range(2))
     values = None if weights is None else arrays.read_only(generator.random(300))
-    layout = building._choose_layout(num_vertices, dtype)
+    layout = building.choose_layout(num_vertices, dtype)
     first, bits = (num_vertices >> layout.bucket_bits) - 8, layout.bucket_bits
     counts = with_holes((1, layout.num_buckets), np.int64)
     csr_kernels.count_edges(0, 1, src, dst, False, True, bits, counts)
@@ -178,7 +178,7 @@ def test_edges_behind_the_border_are_turned_round(far_graph, with_holes, border)
     pairs = PAIRS[count - (total - first) :]
     first_rows = with_holes((num_threads,), np.int64)
     first_rows[-1] = np.searchsorted(graph.indptr, first, side="right") - 1
-    layout = building._choose_layout(NUM_VERTICES, np.dtype(np.int32))
+    layout = building.choose_layout(NUM_VERTICES, np.dtype(np.int32))
     assert layout.bucket_bits == 0  # a bucket for each vertex
     cursors, keys = with_holes((num_threads, layout.num_buckets), np.int64), with_holes((total,), np.int32)
     ends = np.sort([v for _, v in pairs])
