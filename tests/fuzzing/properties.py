@@ -88,6 +88,8 @@ class Watch:
         self.folder: str | None = None
         self.seen: list[str] = []
         self._trusted = (*map(os.path.realpath, (sys.prefix, sys.base_prefix, os.path.dirname(shoal.__file__))),)
+        # Where Linux says how much memory is left.
+        self._trusted += ("/proc/meminfo", os.path.realpath("/proc/self/cgroup"), "/sys/fs/cgroup/")
         sys.addaudithook(self._hear)
 
     def _hear(self, event: str, arguments: tuple[Any, ...]) -> None:
@@ -103,7 +105,7 @@ class Watch:
             self.seen.append(f"exec{arguments!r:.100}")
 
     def _is_trusted(self, path: str) -> bool:
-        """Say whether a file is part of shoal or of what it is made with."""
+        """Say whether a file is part of shoal or of what it is made with, or tells of the machine's memory."""
         return path.startswith(tuple(filter(None, self._trusted)))
 
     def begin(self, folder: str) -> None:
