@@ -19,6 +19,7 @@ from regrouping import regroup_always, size_of
 from shoal import Phase, Program, Scalar, Vertex, add, advance, atomic, filter, minimum, reduce, rule
 from shoal.backends.base import Reason
 from shoal.backends.cpu.border import lay_out_group
+from shoal.backends.cpu.buffers import SMALL_TRACE_ROWS
 from shoal.backends.cpu.compiler import compiled
 from shoal.backends.cpu.kernels import grouping
 from shoal.backends.cpu.phase_run import PhaseRun
@@ -335,15 +336,25 @@ def test_what_lies_on_one_device_is_left_there():
     assert clock.until_change([20_000], limit=20)[1] == 2
 
 
-def test_a_long_path_is_left_to_one_device():
-    """Nothing is to be shared out, so whatever meeting costs, it is too much."""
+def test_a_long_path_is_left_to_one_device(monkeypatch):
+    """Nothing is to be shared out, so whatever meeting costs, it is too much; loops come back for changes only."""
+    reasons, resume = [], RegroupingRuns.resume
+
+    def watched(runs):
+        reasons.append(resume(runs))
+        return reasons[-1]
+
+    monkeypatch.setattr(RegroupingRuns, "resume", watched)
     graph = path_graph(20_000)
     for _ in range(2):
+        reasons.clear()
         found = shoal.bfs(graph, 0, devices="cpu:8x1", partition="random", direction="push", stealing="ownership")
         np.testing.assert_array_equal(found.distance, np.arange(20_000))
         stats = found.stats.to_dict()
         assert stats["group_sizes"][0] == 8
         assert stats["group_sizes"][-1] == 1
+        full_traces = 20_000 // SMALL_TRACE_ROWS
+        assert len(reasons) <= len(stats["regroupings"]) + full_traces + 1
 
 
 def test_folded_parts_are_those_of_a_coarser_partition():

@@ -64,6 +64,8 @@ class RegroupingRuns(ManyRuns):
             run.control[slot.BUDGET] = min(self.budget, int(run.control[slot.BUDGET]))
         self.group[grouping.WAITS] = 1
         reason = super().resume()
+        for run in self.runs:  # whoever asked has been heard; what is asked again is asked before the next time
+            run.control[slot.BUDGET] = slot.UNLIMITED
         self._add_rows()
         if reason == Reason.DONE:
             self._move_values(0)
