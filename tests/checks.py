@@ -4,6 +4,7 @@
 import threading
 import time
 
+import numpy as np
 import pytest
 
 from shoal.dataflow import Context, DataflowError, Link
@@ -35,6 +36,15 @@ def assert_refused(call, *words, error=ShoalError):
     assert "\n" not in message
     for word in words:
         assert word in message, f"{word!r} is not in {message!r}"
+
+
+def assert_thefts(stats):
+    """Assert that something was stolen, and that totals, pairs of devices and supersteps agree on it."""
+    thefts = np.array(stats["thefts"])
+    assert thefts.sum() == stats["stolen_edges"] > 0
+    assert (np.diag(thefts) == 0).all()
+    by_thief = np.sum([row["stolen_edges"] for row in stats["supersteps"]], axis=0)
+    np.testing.assert_array_equal(thefts.sum(axis=0), by_thief)
 
 
 def assert_counted(stats):
